@@ -1,0 +1,30 @@
+"""Typed configuration and the error types every room shares."""
+
+from conf.errors import HoldtrueError, UserError
+from conf.schema import (
+    ChainConfig,
+    ClusterConfig,
+    DatasetConfig,
+    EngineConfig,
+    ModelConfig,
+    PromptConfig,
+    RunConfig,
+    SamplingConfig,
+    SandboxConfig,
+    ServeConfig,
+)
+
+__all__ = [
+    "ChainConfig",
+    "ClusterConfig",
+    "DatasetConfig",
+    "EngineConfig",
+    "HoldtrueError",
+    "ModelConfig",
+    "PromptConfig",
+    "RunConfig",
+    "SamplingConfig",
+    "SandboxConfig",
+    "ServeConfig",
+    "UserError",
+]

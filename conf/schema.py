@@ -1,0 +1,273 @@
+"""The configuration, typed: one dataclass a concern, mirrored one to one by the YAML groups.
+
+The dataclasses are neither frozen nor do they use ``Literal`` because OmegaConf's structured
+configs accept neither; choices are checked in ``__post_init__``, which quotes the value.
+Conversion from OmegaConf happens once, in ``pipeline/compose.py``; below it there are only
+these classes.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from conf.errors import UserError
+
+PROMPT_STYLES = ("chat", "completion")
+BACKENDS = ("vllm", "fake")
+ISOLATION_LEVELS = ("auto", "strict", "standard", "standard-nofs", "minimal")
+STOP_RULES = ("fixed_point", "cycle", "decided")
+
+
+def _one_of(key: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise UserError(f"{key}={value!r} is not possible; choose one of {', '.join(choices)}")
+
+
+def _at_least(key: str, value: float, bound: float) -> None:
+    if value < bound:
+        raise UserError(f"{key} must be at least {bound}, got {value}")
+
+
+@dataclass
+class ModelConfig:
+    """Which weights, and how they are addressed."""
+
+    name: str = "smollm2_135m"
+    """Short name, used in run folders and reports."""
+    path: str = "embedded:smollm2_135m"
+    """A Hugging Face folder, a hub name, or ``embedded:NAME`` for a model that a package ships."""
+    revision: str | None = None
+    """Hub revision; null takes the hub's default."""
+    trust_remote_code: bool = False
+    """Let the model's repository run its own code in the engine."""
+    dtype: str = "float32"
+    """Weight type in the engine; float32 is the fast and batch-invariant one on CPUs."""
+    max_model_len: int = 2048
+    """Longest prompt plus completion, in tokens."""
+
+    def __post_init__(self) -> None:
+        _at_least("model.max_model_len", self.max_model_len, 16)
+
+
+@dataclass
+class DatasetConfig:
+    """Which problems."""
+
+    name: str = "humaneval"
+    """A registered data set, or ``file`` for ``path``."""
+    path: str | None = None
+    """JSONL or Parquet as in docs/data.md; null for a data set from a package."""
+    limit: int | None = None
+    """Take only the first so many problems; null takes all."""
+    ids: list[str] = field(default_factory=list)
+    """Take only these problem ids; empty takes all."""
+
+    def __post_init__(self) -> None:
+        if self.limit is not None:
+            _at_least("dataset.limit", self.limit, 1)
+        if self.name == "file" and not self.path:
+            raise UserError("dataset=file needs dataset.path=FILE (.jsonl or .parquet)")
+
+
+@dataclass
+class PromptConfig:
+    """The texts around a problem; ``{code}`` stands for the program or header shown."""
+
+    name: str = "chat"
+    """Name of the prompt set, part of a completion's identity through its texts."""
+    style: str = "chat"
+    """``chat`` sends messages through the model's template, ``completion`` sends raw text."""
+    generate_system: str = ""
+    """System message of a text-to-program request; empty for none."""
+    generate_user: str = "{code}"
+    """User message (or raw text) of a text-to-program request."""
+    summarize_system: str = ""
+    """System message of a program-to-text request; empty for none."""
+    summarize_user: str = "{code}"
+    """User message (or raw text) of a program-to-text request."""
+    generate_stop: list[str] = field(default_factory=list)
+    """Stop strings of a text-to-program request."""
+    summarize_stop: list[str] = field(default_factory=list)
+    """Stop strings of a program-to-text request."""
+
+    def __post_init__(self) -> None:
+        _one_of("prompt.style", self.style, PROMPT_STYLES)
+
+
+@dataclass
+class SamplingConfig:
+    """How the engine picks tokens."""
+
+    temperature: float = 0.0
+    """0 is greedy; early stop by repeated state is sound only there."""
+    top_p: float = 1.0
+    """Nucleus mass; 1 keeps every token."""
+    generate_max_tokens: int = 256
+    """Longest program, in tokens."""
+    summarize_max_tokens: int = 128
+    """Longest description, in tokens."""
+
+    def __post_init__(self) -> None:
+        _at_least("chain.sampling.temperature", self.temperature, 0)
+        _at_least("chain.sampling.generate_max_tokens", self.generate_max_tokens, 1)
+        _at_least("chain.sampling.summarize_max_tokens", self.summarize_max_tokens, 1)
+
+
+@dataclass
+class ChainConfig:
+    """The chain job."""
+
+    length: int = 3
+    """Steps after step 0 (the paper's n)."""
+    samples: int = 1
+    """Chains for each problem; more than one needs a temperature."""
+    stop: list[str] = field(default_factory=lambda: ["fixed_point", "cycle"])
+    """Early-stop rules: fixed_point, cycle, decided (the last gives up TOM after a mismatch)."""
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    """How completions are sampled."""
+
+    def __post_init__(self) -> None:
+        _at_least("chain.length", self.length, 1)
+        _at_least("chain.samples", self.samples, 1)
+        for rule in self.stop:
+            _one_of("chain.stop", rule, STOP_RULES)
+        if self.samples > 1 and self.sampling.temperature == 0:
+            raise UserError(
+                "chain.samples above 1 repeats one greedy chain; set chain.sampling.temperature"
+            )
+
+
+@dataclass
+class ServeConfig:
+    """Which backend answers, and how its client behaves."""
+
+    backend: str = "vllm"
+    """``vllm``, or ``fake`` (deterministic, for tests and simulation only)."""
+    max_in_flight: int = 64
+    """Requests in flight from one caller; about 1.2 to 2 times what all replicas batch."""
+    attempts: int = 4
+    """Tries of one request before it becomes an engine_error."""
+    backoff_s: float = 0.5
+    """First pause between tries, in seconds; doubles each time, with jitter."""
+    request_timeout_s: float = 600.0
+    """Longest wait for one try, in seconds, queueing included."""
+    start_timeout_s: float = 900.0
+    """Deadline for all replicas to be ready, in seconds."""
+    fake_tokens_per_s: float = 0.0
+    """Fake backend: tokens a second of one request; 0 answers at once."""
+    fake_batch_limit: int = 32
+    """Fake backend: requests that run at the same time on one replica."""
+
+    def __post_init__(self) -> None:
+        _one_of("serve.backend", self.backend, BACKENDS)
+        _at_least("serve.max_in_flight", self.max_in_flight, 1)
+        _at_least("serve.attempts", self.attempts, 1)
+        _at_least("serve.fake_batch_limit", self.fake_batch_limit, 1)
+
+
+@dataclass
+class EngineConfig:
+    """vLLM: replicas and the arguments of each engine."""
+
+    replicas: int = 1
+    """Engines, each with its own copy of the weights."""
+    tensor_parallel_size: int = 1
+    """GPUs that share one copy of the weights."""
+    gpus_per_replica: float = 0.0
+    """GPUs of one replica when it is not sharded; 0 runs on the CPU."""
+    cpus_per_replica: float = 0.5
+    """CPUs that Ray sets aside for one replica; logical, it does not bound its threads."""
+    max_num_seqs: int = 32
+    """Sequences in one engine's batch."""
+    enforce_eager: bool = True
+    """Skip compilation: on CPUs it costs minutes at start and gains little."""
+    enable_prefix_caching: bool = True
+    """Reuse the attention cache of a shared prompt head."""
+    gpu_memory_utilization: float = 0.9
+    """Share of a GPU's memory that the engine may take."""
+    kv_cache_gib: int = 1
+    """CPU only: attention cache of one replica, in GiB."""
+    cpu_threads: int = 0
+    """CPU only: threads of one replica; 0 takes all cores."""
+    seed: int = 0
+    """Seed of the engine's own random numbers."""
+    args: dict[str, Any] = field(default_factory=dict)
+    """Any further vLLM engine argument, by its own name."""
+    env: dict[str, str] = field(default_factory=dict)
+    """Environment variables of the replica's process."""
+
+    def __post_init__(self) -> None:
+        _at_least("engine.replicas", self.replicas, 1)
+        _at_least("engine.tensor_parallel_size", self.tensor_parallel_size, 1)
+        _at_least("engine.max_num_seqs", self.max_num_seqs, 1)
+
+
+@dataclass
+class SandboxConfig:
+    """How untrusted programs run."""
+
+    isolation: str = "auto"
+    """auto (the best the host gives, never minimal), strict, standard, standard-nofs, minimal."""
+    actors: int = 0
+    """Sandbox actors, one CPU each; 0 takes what the engine leaves, at least one."""
+    cpu_s: float = 3.0
+    """CPU seconds that one test may use."""
+    wall_factor: float = 10.0
+    """Wall seconds of one test, as a multiple of its CPU seconds."""
+    load_cpu_s: float = 5.0
+    """CPU seconds that loading the program may use."""
+    program_cpu_s: float = 15.0
+    """CPU seconds that one program may use over all its tests; tests beyond it are skipped."""
+    memory_mb: int = 1024
+    """Memory that one program may take, in MiB, above the interpreter's own."""
+    output_kb: int = 256
+    """Text that one test may print, in KiB, before its outcome is ``output``."""
+    max_encoding_kb: int = 2048
+    """Largest encoded value, in KiB, before the outcome is ``unencodable``."""
+
+    def __post_init__(self) -> None:
+        _one_of("sandbox.isolation", self.isolation, ISOLATION_LEVELS)
+        _at_least("sandbox.actors", self.actors, 0)
+        _at_least("sandbox.memory_mb", self.memory_mb, 64)
+        for key in ("cpu_s", "load_cpu_s", "program_cpu_s"):
+            _at_least(f"sandbox.{key}", getattr(self, key), 0.01)
+        _at_least("sandbox.wall_factor", self.wall_factor, 1)
+
+
+@dataclass
+class ClusterConfig:
+    """The Ray cluster."""
+
+    address: str | None = None
+    """Address of a running cluster; null uses RAY_ADDRESS, or starts a local one."""
+    num_cpus: int | None = None
+    """CPUs of a local cluster; null takes the machine's."""
+    object_store_mb: int = 512
+    """Object store of a local cluster, in MiB."""
+    stage_cpus: float = 0.02
+    """CPUs that Ray sets aside for one stage actor: it waits for others nearly all the time."""
+    rows_per_block: int = 0
+    """Chains that travel together between rounds; 0 chooses by the size of the run."""
+    start_timeout_s: float = 300.0
+    """Deadline for a local cluster to start, in seconds."""
+
+
+@dataclass
+class RunConfig:
+    """One run of the chain job."""
+
+    name: str = "chain"
+    """Ends the run folder's name."""
+    runs_dir: str = "runs"
+    """Where run folders are made."""
+    resume: str | None = None
+    """A run folder to go on with; finished chains are kept."""
+    seed: int = 0
+    """Seed of everything that draws random numbers."""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    dataset: DatasetConfig = field(default_factory=DatasetConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    serve: ServeConfig = field(default_factory=ServeConfig)
+    engine: EngineConfig = field(default_factory=EngineConfig)
+    chain: ChainConfig = field(default_factory=ChainConfig)
+    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)

@@ -1,0 +1,79 @@
+"""What travels between a stage and an engine. Plain values, picklable, no Ray, no vLLM."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Either a conversation, rendered by the model's own template, or raw text."""
+
+    messages: tuple[Message, ...] = ()
+    text: str | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.messages) == (self.text is not None):
+            raise ValueError("a prompt has either messages or text")
+
+    def to_json(self) -> str:
+        """Return the canonical text that identifies this prompt."""
+        return json.dumps(asdict(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+    def key(self) -> str:
+        """Return a digest of the prompt: 32 hexadecimal digits."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How one completion is sampled; ``temperature`` 0 is greedy."""
+
+    max_tokens: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def to_json(self) -> str:
+        """Return the canonical text that identifies these parameters."""
+        return json.dumps(asdict(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An engine's answer."""
+
+    text: str
+    rendered_prompt: str
+    """The exact text the engine tokenised."""
+    prompt_tokens: int
+    completion_tokens: int
+    finish_reason: str
+    """``stop``, ``length`` or ``abort``."""
+    logprob: float | None
+    """Sum of the sampled tokens' log-probabilities (natural logarithm)."""
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no completion: data, not an exception."""
+
+    kind: str
+    """``prompt_too_long`` (never retried) or ``engine_error``."""
+    message: str
+    attempts: int = 1
+    rendered_prompt: str = ""
+
+
+Answer: TypeAlias = Completion | Failure
