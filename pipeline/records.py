@@ -116,4 +116,6 @@ class Stop(TypedDict):
     step: int
     cycle_start: int | None
     cycle_length: int | None
+    closing_comparable: int | None
+    closing_matching: int | None
     message: str | None

@@ -107,6 +107,9 @@ STOP = pa.struct(
         _required("step", pa.int32()),  # the step at which it was known
         pa.field("cycle_start", pa.int32()),  # of a closed chain: first step of the cycle
         pa.field("cycle_length", pa.int32()),  # of a closed chain: steps in the cycle
+        # Of a cycle longer than 1: its last step compared with its first, test by test.
+        pa.field("closing_comparable", pa.int32()),
+        pa.field("closing_matching", pa.int32()),
         pa.field("message", pa.string()),
     ]
 )
@@ -133,11 +136,14 @@ CHAINS = pa.schema(
         _required("dataset", pa.string()),
         _required("sample", pa.int32()),
         _required("length", pa.int32()),  # steps asked for after step 0
-        _required("steps", pa.int32()),  # steps that were made, step 0 included
+        _required("steps", pa.int32()),  # steps whose program ran, step 0 included
         _required("stop_reason", pa.string()),
         _required("stop_step", pa.int32()),
+        # A closed chain made steps 0 .. cycle_start + cycle_length - 1 and repeats from there.
         pa.field("cycle_start", pa.int32()),
         pa.field("cycle_length", pa.int32()),
+        pa.field("closing_comparable", pa.int32()),
+        pa.field("closing_matching", pa.int32()),
         pa.field("message", pa.string()),
     ]
 )
