@@ -31,8 +31,8 @@ def _at_least(key: str, value: float, bound: float) -> None:
 class ModelConfig:
     """Which weights, and how they are addressed."""
 
-    name: str = "smollm2_135m"
-    """Short name, used in run folders and reports."""
+    name: str | None = None
+    """Short name, used in reports; null takes the last part of ``path``."""
     path: str = "embedded:smollm2_135m"
     """A Hugging Face folder, a hub name, or ``embedded:NAME`` for a model that a package ships."""
     revision: str | None = None
@@ -46,6 +46,13 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         _at_least("model.max_model_len", self.max_model_len, 16)
+        if not self.path:
+            raise UserError("model.path is empty; give a Hugging Face folder or a hub name")
+
+    @property
+    def label(self) -> str:
+        """The name to show."""
+        return self.name or self.path.rstrip("/").split("/")[-1].removeprefix("embedded:")
 
 
 @dataclass

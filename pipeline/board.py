@@ -1,0 +1,50 @@
+"""Where a run stands, counted by one small actor to which the stage actors report."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+
+
+@dataclass
+class Standing:
+    """Sums since the start."""
+
+    tokens: int = 0
+    requests: int = 0
+    steps_done: Counter[int] = field(default_factory=Counter)
+    """Chains that finished a step, by step."""
+
+
+@ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)
+class Board:
+    """Adds up what the stage actors report. Losing it loses a display, never a result."""
+
+    def __init__(self) -> None:
+        self.standing = Standing()
+
+    def report(self, step: int, chains: int, requests: int, tokens: int) -> None:
+        """Count a block of chains that finished a step."""
+        self.standing.steps_done[step] += chains
+        self.standing.requests += requests
+        self.standing.tokens += tokens
+
+    def read(self) -> Standing:
+        """Return the sums so far."""
+        return self.standing
+
+
+def count_step(rows: list[dict[str, Any]], step: int) -> tuple[int, int, int]:
+    """Return how many of these chains made this step, and their requests and tokens in it."""
+    chains = requests = tokens = 0
+    for row in rows:
+        made = row["steps"][-1] if row["steps"] else None
+        if made is None or made["index"] != step:
+            continue
+        chains += 1
+        for part in (made["summary"], made["generation"]):
+            if part is not None:
+                requests += 1
+                tokens += part["answer"]["completion_tokens"] or 0
+    return chains, requests, tokens

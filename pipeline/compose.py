@@ -1,0 +1,118 @@
+"""From the command line to a typed configuration. The only file that knows Hydra.
+
+Hydra is used as a library: its grammar, defaults list and groups, but neither its logging nor its
+working directories.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from hydra import compose, initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+import conf
+from conf import RunConfig, UserError
+
+CONFIG_DIR = Path(conf.__file__).parent
+FREE_MAPS = re.compile(r"engine\.(args|env)[.=]")
+
+
+def load_config(overrides: Sequence[str]) -> RunConfig:
+    """Return the configuration that these overrides ask for.
+
+    Args:
+        overrides: in Hydra's grammar, such as ``chain.length=5`` or ``model=smollm2_135m``.
+
+    Raises:
+        UserError: a key, group option or value that does not exist or does not fit.
+    """
+    ConfigStore.instance().store(name="schema", node=RunConfig)
+    opened = [f"++{o}" if FREE_MAPS.match(o) else o for o in overrides]
+    try:
+        with initialize_config_dir(config_dir=str(CONFIG_DIR), version_base="1.3"):
+            composed = compose(config_name="config", overrides=opened)
+        _refuse_unknown(composed, RunConfig(), "")
+        return cast(RunConfig, OmegaConf.to_object(composed))
+    except HydraException as error:
+        raise UserError(_explain(error)) from error
+    except OmegaConfBaseException as error:
+        raise UserError(_first_line(error)) from error
+    except ValueError as error:
+        # Hydra refuses `group=3` this way.
+        raise UserError(f"{' '.join(overrides)}: {error}") from error
+
+
+def to_plain(config: RunConfig) -> dict[str, Any]:
+    """Return a configuration as nested dictionaries of JSON values."""
+    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.structured(config)))
+
+
+def differing_keys(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
+    """Return the dotted keys at which two plain configurations differ."""
+    keys: list[str] = []
+    for key in sorted(old.keys() | new.keys()):
+        a, b = old.get(key), new.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            keys += differing_keys(a, b, f"{prefix}{key}.")
+        elif a != b:
+            keys.append(prefix + key)
+    return keys
+
+
+def _refuse_unknown(config: DictConfig, schema: Any, prefix: str) -> None:
+    # `+key=value` adds any key to Hydra's configuration; only the free maps may grow.
+    for key in config:
+        name = f"{prefix}{key}"
+        if not hasattr(schema, str(key)):
+            raise UserError(_unknown_key(name))
+        inner = getattr(schema, str(key))
+        if is_dataclass(inner):
+            _refuse_unknown(config[key], inner, f"{name}.")
+
+
+def _explain(error: HydraException) -> str:
+    text, cause = str(error), error.__cause__
+    if found := re.search(r"Could not override '([^']+)'", text):
+        return _unknown_key(found[1])
+    if found := re.search(r"Could not find '([^'/]+)/([^']+)'", text):
+        return _unknown_option(found[1], found[2])
+    if found := re.search(r"Error merging override (.*)", text):
+        why = _first_line(cause) if cause else "does not fit"
+        return f"{found[1]}: {why}"
+    return " ".join(line for line in text.splitlines() if "hydra.cc" not in line)
+
+
+def _unknown_key(key: str) -> str:
+    known = list(_keys(RunConfig(), ""))
+    near = difflib.get_close_matches(key, known, n=3, cutoff=0.6)
+    if near:
+        return f"there is no key {key!r}; did you mean {', '.join(near)}?"
+    parent = key.rpartition(".")[0]
+    siblings = [k for k in known if k.rpartition(".")[0] == parent] or [
+        k for k in known if "." not in k
+    ]
+    return f"there is no key {key!r}; possible here: {', '.join(siblings)}"
+
+
+def _unknown_option(group: str, option: str) -> str:
+    options = sorted(path.stem for path in (CONFIG_DIR / group).glob("*.yaml"))
+    return f"{group}={option}: there is no such option; possible: {', '.join(options)}"
+
+
+def _keys(schema: Any, prefix: str) -> Iterator[str]:
+    for field in fields(schema):
+        inner = getattr(schema, field.name)
+        yield prefix + field.name
+        if is_dataclass(inner):
+            yield from _keys(inner, f"{prefix}{field.name}.")
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0]

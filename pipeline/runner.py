@@ -1,0 +1,92 @@
+"""Turns rounds into a Ray Data plan. The only file that knows Ray Data.
+
+Each round is one operator with one actor that only waits: for the engine, and for the sandbox
+actors. Its rows are Ray tasks that run concurrently on one event loop, so chains at different
+steps are in flight together and share the same replicas; there is no barrier between rounds.
+The input lies in memory and the driver consumes the output, so no task but the rounds needs a CPU.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import ray
+from ray.data import ActorPoolStrategy, DataContext
+
+from conf import RunConfig
+from pipeline.board import count_step
+from pipeline.plan import BLOCKS_IN_FLIGHT, ChainPlan
+from pipeline.round import Round
+from pipeline.schemas import CHAIN_ROW
+from pipeline.stages import StageContext, round_stages
+from sandbox.pool import SandboxPool
+from serve.client import ClientSpec, EngineClient
+
+
+class RoundActor:
+    """The Ray Data side of a round: opens the shared services, walks blocks, reports."""
+
+    def __init__(
+        self, config: RunConfig, step: int, engine: ClientSpec, sandbox: SandboxPool, board: Any
+    ) -> None:
+        context = StageContext(
+            config=config, step=step, engine=EngineClient.open(engine), sandbox=sandbox
+        )
+        self.step = step
+        self.board = board
+        self.round = Round([make(context) for make in round_stages(step)])
+
+    async def __call__(self, table: pa.Table) -> pa.Table:
+        """Walk a block of chains through the round."""
+        rows = await self.round.walk(table.to_pylist())
+        self.board.report.remote(self.step, *count_step(rows, self.step))
+        return pa.Table.from_pylist(rows, schema=CHAIN_ROW)
+
+
+def stream_chains(
+    table: pa.Table,
+    config: RunConfig,
+    plan: ChainPlan,
+    *,
+    engine: ClientSpec,
+    sandbox: SandboxPool,
+    board: Any,
+) -> Iterator[pa.Table]:
+    """Run all rounds and yield finished chains, in the order in which they finish.
+
+    Args:
+        table: open chains, schema CHAIN_ROW.
+        config: the run.
+        plan: of the same run.
+        engine: how to reach the engine.
+        sandbox: the shared sandbox actors.
+        board: actor that counts progress.
+    """
+    _quiet_context()
+    blocks = [
+        table.slice(start, plan.rows_per_block)
+        for start in range(0, table.num_rows, plan.rows_per_block)
+    ]
+    data = ray.data.from_arrow(blocks)
+    pool = ActorPoolStrategy(
+        size=1,
+        max_concurrent_calls_per_actor=BLOCKS_IN_FLIGHT,
+        max_tasks_in_flight_per_actor=2 * BLOCKS_IN_FLIGHT,
+    )
+    for step in range(plan.length + 1):
+        data = data.map_batches(
+            RoundActor,
+            fn_constructor_args=(config, step, engine, sandbox, board),
+            batch_size=None,
+            batch_format="pyarrow",
+            compute=pool,
+            num_cpus=config.cluster.stage_cpus,
+        )
+    yield from data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+
+
+def _quiet_context() -> None:
+    context = DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    context.raise_original_map_exception = True

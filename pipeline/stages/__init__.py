@@ -1,0 +1,24 @@
+"""The stages of the chain job, and how they line up in a round."""
+
+from pipeline.stages.advance import Advance
+from pipeline.stages.base import Row, Stage, StageContext
+from pipeline.stages.execute import Execute
+from pipeline.stages.generate import Generate
+from pipeline.stages.summarize import Summarize
+
+__all__ = [
+    "Advance",
+    "Execute",
+    "Generate",
+    "Row",
+    "Stage",
+    "StageContext",
+    "Summarize",
+    "round_stages",
+]
+
+
+def round_stages(step: int) -> list[type[Stage]]:
+    """Return the stages of one round, in order: step 0 has nothing to summarize."""
+    first = [] if step == 0 else [Summarize]
+    return [*first, Generate, Execute, Advance]

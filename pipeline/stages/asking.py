@@ -1,0 +1,46 @@
+"""What the two stages that ask the engine share: one request, and its record."""
+
+import hashlib
+
+from conf import SamplingConfig
+from pipeline.records import Answer
+from serve.messages import Answer as EngineAnswer
+from serve.messages import Completion, Prompt, Sampling
+
+
+def make_sampling(
+    config: SamplingConfig, *, max_tokens: int, stop: list[str], seed: int | None
+) -> Sampling:
+    """Return the parameters of one request; greedy requests carry no seed."""
+    return Sampling(
+        max_tokens=max_tokens,
+        temperature=config.temperature,
+        top_p=config.top_p,
+        stop=tuple(stop),
+        seed=seed if config.temperature > 0 else None,
+    )
+
+
+def request_seed(run_seed: int, request_id: str) -> int:
+    """Return a seed of 31 bits that depends on nothing but the run's seed and the request."""
+    digest = hashlib.sha256(f"{run_seed}/{request_id}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def record_answer(request_id: str, prompt: Prompt, answer: EngineAnswer) -> Answer:
+    """Return the row that keeps a request and what came back."""
+    done = answer if isinstance(answer, Completion) else None
+    failed = None if isinstance(answer, Completion) else answer
+    return Answer(
+        request_id=request_id,
+        prompt_key=prompt.key(),
+        prompt=answer.rendered_prompt,
+        text=done.text if done else None,
+        prompt_tokens=done.prompt_tokens if done else None,
+        completion_tokens=done.completion_tokens if done else None,
+        finish_reason=done.finish_reason if done else None,
+        logprob=done.logprob if done else None,
+        attempts=answer.attempts,
+        error_kind=failed.kind if failed else None,
+        error_message=failed.message if failed else None,
+    )

@@ -1,0 +1,62 @@
+"""Text to program."""
+
+from pipeline.extraction import extract
+from pipeline.prompts import PromptBook
+from pipeline.records import Generation
+from pipeline.schemas import CHAIN_ROW
+from pipeline.stages.asking import make_sampling, record_answer, request_seed
+from pipeline.stages.base import Row, Stage, StageContext, columns
+from pipeline.state import entry_name, shown_header
+from pipeline.stopping import allowed_closure, failure_stop, make_stop
+from serve.messages import Sampling
+
+
+class Generate(Stage):
+    """Write the step's program from the problem (step 0) or from the model's own description."""
+
+    name = "Generate"
+    uses = "engine"
+    reads = columns(
+        CHAIN_ROW,
+        *("chain_id", "prompt", "preamble", "signature", "entry_point", "summary", "steps"),
+    )
+    writes = columns(CHAIN_ROW, "generation", "stop")
+
+    def __init__(self, context: StageContext) -> None:
+        super().__init__(context)
+        self.prompts = PromptBook(self.config.prompt)
+
+    async def process(self, row: Row) -> Row:
+        """Ask for a program, unless this very prompt has been answered before in the chain."""
+        name = entry_name(row["entry_point"], self.step)
+        header = shown_header(
+            prompt=row["prompt"],
+            preamble=row["preamble"],
+            signature=row["signature"],
+            entry_point=row["entry_point"],
+            step=self.step,
+            nl=row["summary"]["nl"] if self.step else None,
+        )
+        prompt = self.prompts.generate(header, name)
+        sent = [(s["index"], s["generation"]["answer"]["prompt_key"]) for s in row["steps"]]
+        closure = allowed_closure(self.config.chain, sent, prompt.key(), self.step)
+        if closure is not None:
+            return {
+                "generation": None,
+                "stop": make_stop(closure.reason, self.step, closure=closure),
+            }
+        request_id = f"{row['chain_id']}/{self.step}/generate"
+        answer = await self.engine.generate(request_id, prompt, self._sampling(request_id))
+        record = record_answer(request_id, prompt, answer)
+        found = extract(record["text"] or "", name, header=header)
+        made = Generation(answer=record, pl=found.program, extraction=str(found.kind))
+        return {"generation": made, "stop": failure_stop(made, made["pl"], step=self.step)}
+
+    def _sampling(self, request_id: str) -> Sampling:
+        config = self.config.chain.sampling
+        return make_sampling(
+            config,
+            max_tokens=config.generate_max_tokens,
+            stop=self.config.prompt.generate_stop,
+            seed=request_seed(self.config.seed, request_id),
+        )

@@ -1,0 +1,111 @@
+"""Finished chains as the rows of a run's tables."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from conf import RunConfig
+from pipeline.records import Answer, Execution, Step
+from pipeline.schemas import RUN_TABLES
+from pipeline.stages.asking import make_sampling
+
+Rows = list[dict[str, Any]]
+
+
+def to_tables(
+    chains: Iterable[dict[str, Any]], *, config: RunConfig, model: str
+) -> dict[str, pa.Table]:
+    """Return one Arrow table for each of RUN_TABLES.
+
+    Args:
+        chains: rows of schema CHAIN_ROW that have stopped.
+        config: the run they belong to.
+        model: identity of the model that answered.
+    """
+    rows: dict[str, Rows] = {name: [] for name in RUN_TABLES}
+    sampling = sampling_texts(config)
+    for chain in chains:
+        rows["chains"].append(_chain(chain, config.chain.length))
+        for step in chain["steps"]:
+            key = _step_key(chain, step)
+            rows["steps"].append(key | _step(step))
+            rows["outcomes"] += [key | outcome for outcome in _outcomes(step["execution"])]
+            for role, answer in _answers(step):
+                asked = {"role": role, "model": model, "sampling": sampling[role]}
+                rows["completions"].append(key | asked | answer)
+    return {
+        name: pa.Table.from_pylist(rows[name], schema=schema) for name, schema in RUN_TABLES.items()
+    }
+
+
+def sampling_texts(config: RunConfig) -> dict[str, str]:
+    """Return the canonical text of each role's sampling parameters, seed apart."""
+    sampling = config.chain.sampling
+    parts = {
+        "summarize": (sampling.summarize_max_tokens, config.prompt.summarize_stop),
+        "generate": (sampling.generate_max_tokens, config.prompt.generate_stop),
+    }
+    return {
+        role: make_sampling(sampling, max_tokens=limit, stop=stop, seed=None).to_json()
+        for role, (limit, stop) in parts.items()
+    }
+
+
+def _chain(chain: dict[str, Any], length: int) -> dict[str, Any]:
+    stop = chain["stop"]
+    return {
+        "chain_id": chain["chain_id"],
+        "problem_id": chain["problem_id"],
+        "dataset": chain["dataset"],
+        "sample": chain["sample"],
+        "length": length,
+        "steps": sum(step["execution"] is not None for step in chain["steps"]),
+        "stop_reason": stop["reason"],
+        "stop_step": stop["step"],
+        "cycle_start": stop["cycle_start"],
+        "cycle_length": stop["cycle_length"],
+        "closing_comparable": stop["closing_comparable"],
+        "closing_matching": stop["closing_matching"],
+        "message": stop["message"],
+    }
+
+
+def _step_key(chain: dict[str, Any], step: Step) -> dict[str, Any]:
+    return {
+        "chain_id": chain["chain_id"],
+        "problem_id": chain["problem_id"],
+        "sample": chain["sample"],
+        "step": step["index"],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    summary, generation, execution = step["summary"], step["generation"], step["execution"]
+    matches = [outcome["matches_previous"] for outcome in _outcomes(execution)]
+    return {
+        "nl": summary["nl"] if summary else None,
+        "pl": generation["pl"] if generation else None,
+        "summary_request": summary["answer"]["request_id"] if summary else None,
+        "generation_request": generation["answer"]["request_id"] if generation else None,
+        "extraction": generation["extraction"] if generation else None,
+        "load": execution["load"] if execution else None,
+        "load_message": execution["load_message"] if execution else None,
+        "verdict": execution["verdict"] if execution else None,
+        "cpu_s": execution["cpu_s"] if execution else None,
+        "isolation": execution["isolation"] if execution else None,
+        "tests": len(matches),
+        "comparable": sum(match is not None for match in matches),
+        "matching": sum(match is True for match in matches),
+    }
+
+
+def _outcomes(execution: Execution | None) -> list[Any]:
+    return list(execution["outcomes"]) if execution else []
+
+
+def _answers(step: Step) -> Iterable[tuple[str, Answer]]:
+    if step["summary"]:
+        yield "summarize", step["summary"]["answer"]
+    if step["generation"]:
+        yield "generate", step["generation"]["answer"]
