@@ -1,11 +1,12 @@
 """What a chain run will do and need, worked out before anything starts."""
 
 import math
+import os
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from conf import RunConfig, UserError
+from conf import ClusterConfig, RunConfig, UserError
 from pipeline.round import check_stages
 from pipeline.schemas import CHAIN_ROW
 from pipeline.stages import Stage, round_stages
@@ -96,3 +97,8 @@ def _check_budget(budget: CpuBudget, config: RunConfig) -> None:
 def describe_columns(schema: pa.Schema) -> str:
     """Return the names of a schema's columns in one line."""
     return ", ".join(schema.names)
+
+
+def local_cpus(config: ClusterConfig) -> float:
+    """Return the CPUs that a local cluster would have."""
+    return float(config.num_cpus or len(os.sched_getaffinity(0)))

@@ -1,0 +1,139 @@
+"""The chain job, assembled: problems in, a run folder out."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import ray
+
+from conf import RunConfig
+from pipeline.board import Board, Standing
+from pipeline.plan import ChainPlan
+from pipeline.progress import Progress
+from pipeline.runfolder import RunFolder
+from pipeline.runner import stream_chains
+from pipeline.schemas import CHAIN_ROW
+from pipeline.tables import to_tables
+from sandbox.pool import SandboxPool
+from serve.client import ClientSpec
+
+REFRESH_S = 1.0
+FLUSH_S = 5.0
+EARLY_STOPS = ("fixed_point", "cycle", "decided")
+
+
+def open_chains(problems: pa.Table, *, samples: int, finished: set[str]) -> pa.Table:
+    """Return the chains that are still to be made, schema CHAIN_ROW.
+
+    Args:
+        problems: schema PROBLEM.
+        samples: chains for each problem.
+        finished: ids of chains that an earlier start has made.
+    """
+    rows = [
+        {
+            **problem,
+            "chain_id": f"{problem['problem_id']}/{sample}",
+            "sample": sample,
+            "summary": None,
+            "generation": None,
+            "execution": None,
+            "steps": [],
+            "stop": None,
+        }
+        for problem in problems.to_pylist()
+        for sample in range(samples)
+    ]
+    return pa.Table.from_pylist(
+        [row for row in rows if row["chain_id"] not in finished], schema=CHAIN_ROW
+    )
+
+
+@dataclass
+class ShardWriter:
+    """Collects finished chains and publishes them a few seconds at a time."""
+
+    folder: RunFolder
+    config: RunConfig
+    model: str
+    _waiting: list[dict[str, Any]] = field(default_factory=list)
+    _published_at: float = float("-inf")
+
+    def add(self, chains: list[dict[str, Any]]) -> None:
+        """Take finished chains; publish when the last shard is old enough."""
+        self._waiting += chains
+        if time.monotonic() - self._published_at >= FLUSH_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Publish what is waiting."""
+        if self._waiting:
+            tables = to_tables(self._waiting, config=self.config, model=self.model)
+            self.folder.write_shard(tables)
+            self._waiting = []
+        self._published_at = time.monotonic()
+
+
+@contextmanager
+def shown_progress(progress: Progress, board: Any) -> Iterator[None]:
+    """Draw the progress line once a second while the block runs."""
+    stop = threading.Event()
+    last = Standing()
+
+    def watch() -> None:
+        nonlocal last
+        while not stop.wait(REFRESH_S):
+            try:
+                last = ray.get(board.read.remote(), timeout=10 * REFRESH_S)
+            except ray.exceptions.RayError:
+                # The line is a convenience: what it cannot read now it reads next time.
+                continue
+            progress.show(last)
+
+    thread = threading.Thread(target=watch, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        progress.close(last)
+
+
+def make_chains(
+    table: pa.Table,
+    config: RunConfig,
+    plan: ChainPlan,
+    *,
+    engine: ClientSpec,
+    sandbox: SandboxPool,
+    writer: ShardWriter,
+    progress: Progress,
+) -> None:
+    """Run all open chains and publish them as they finish; on an interrupt, keep what is done."""
+    board = Board.remote()  # type: ignore[attr-defined]
+    try:
+        with shown_progress(progress, board):
+            for done in stream_chains(
+                table, config, plan, engine=engine, sandbox=sandbox, board=board
+            ):
+                chains = done.to_pylist()
+                writer.add(chains)
+                _count(progress, chains)
+    finally:
+        writer.flush()
+        ray.kill(board)
+
+
+def _count(progress: Progress, chains: list[dict[str, Any]]) -> None:
+    for chain in chains:
+        progress.finished.chains += 1
+        progress.finished.stopped_early += chain["stop"]["reason"] in EARLY_STOPS
+        progress.finished.requests += sum(
+            (step["summary"] is not None) + (step["generation"] is not None)
+            for step in chain["steps"]
+        )

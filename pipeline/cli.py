@@ -1,0 +1,160 @@
+"""The command line: ``COMMAND [key=value ...]``. Finds the command, prints users' mistakes."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from conf import RunConfig, UserError
+
+USAGE_ERROR = 2
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command and its help."""
+
+    summary: str
+    help: str
+    act: Callable[[list[str]], int]
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints are users' mistakes like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{self.prog}: {message}; see ./launch.sh {self.prog} --help")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status: 0, 1 (checked and found wanting), 2, 130."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if not words or words[0] in ("-h", "--help", "help"):
+            print(_overview())
+            return 0
+        name, *rest = words
+        command = COMMANDS.get(name)
+        if command is None:
+            raise UserError(f"there is no command {name!r}; possible: {', '.join(COMMANDS)}")
+        if "-h" in rest or "--help" in rest:
+            print(command.help)
+            return 0
+        return command.act(rest)
+    except UserError as error:
+        print(f"holdtrue: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        print("holdtrue: interrupted", file=sys.stderr)
+        return 130
+
+
+def _config(overrides: list[str]) -> RunConfig:
+    from pipeline.compose import load_config
+
+    return load_config(overrides)
+
+
+def _run(words: list[str]) -> int:
+    from pipeline.run import run
+
+    return run(words)
+
+
+def _describe(words: list[str]) -> int:
+    from pipeline.datasets import load_problems
+    from pipeline.describe import describe
+    from pipeline.plan import local_cpus, make_plan
+
+    config = _config(words)
+    chains = load_problems(config.dataset).num_rows * config.chain.samples
+    print(describe(config, make_plan(config, chains=chains, cpus=local_cpus(config.cluster))))
+    return 0
+
+
+def _check(words: list[str]) -> int:
+    from pipeline.checking import render_gold, run_check
+
+    # A check is about the data set, so it takes all of it unless told otherwise.
+    report = run_check(_config(["dataset.limit=null", *words]))
+    print(render_gold(report))
+    return 0 if report.sound else 1
+
+
+def _judge(words: list[str]) -> int:
+    from pathlib import Path
+
+    from pipeline import judge
+
+    parser = _Parser(prog="judge", add_help=False)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--out", required=True, type=Path)
+    given = parser.parse_args(words)
+    return judge.main(given.files, given.out)
+
+
+def _overview() -> str:
+    lines = [f"  {name:<10}{command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: ./launch.sh [COMMAND] [key=value ...]",
+            "",
+            "Commands (COMMAND --help tells more):",
+            *lines,
+            "  setup     only install what is needed",
+            "  test      install what the tests need and run them",
+            "",
+            "Without a command: run. Keys are those of conf/schema.py, in Hydra's grammar.",
+        ]
+    )
+
+
+COMMANDS = {
+    "run": Command(
+        "run the chain job and show its scores",
+        """usage: ./launch.sh run [key=value ...]
+
+Runs the chain job: every problem goes text -> program -> description -> program -> ...,
+every program runs on the problem's tests. Results go to runs/<time>-<name>/.
+
+  ./launch.sh run                                  8 HumanEval problems, the embedded model
+  ./launch.sh run dataset.limit=null               all problems
+  ./launch.sh run model=hf model.path=FOLDER       your model (a folder or a hub name)
+  ./launch.sh run dataset.path=FILE                your problems (.jsonl or .parquet, docs/data.md)
+  ./launch.sh run chain.length=5 chain.stop=[fixed_point,cycle,decided]
+  ./launch.sh run resume=runs/FOLDER               go on with a run that was stopped
+
+Groups: model, dataset, prompt, serve, engine, chain, sandbox, cluster (folders of conf/).""",
+        _run,
+    ),
+    "describe": Command(
+        "print what a run would do, then stop",
+        """usage: ./launch.sh describe [key=value ...]
+
+Takes the same keys as run. Prints the stages with the columns they read and write, the
+resources, the number of requests and tokens, and whether the CPUs suffice; starts nothing.""",
+        _describe,
+    ),
+    "check": Command(
+        "judge a data set's own solutions",
+        """usage: ./launch.sh check [dataset=NAME | dataset.path=FILE] [key=value ...]
+
+Runs every canonical solution through the same judge as a run, with its own name and masked as
+`func`. Lists each problem that fails, with the reason; exit status 1 if there is one.""",
+        _check,
+    ),
+    "judge": Command(
+        "judge stored programs, without a model",
+        """usage: ./launch.sh judge FILES... --out OUT.jsonl
+
+FILES are .json (one record) or .jsonl. A record has `id`, `problem` (function_name,
+function_signature, problem, contract, atol), `completion` (raw model text) or `program`, and
+`tests` (input: source of the argument list, expected: a Python literal); optional `preamble`
+and `limits`. Each line of OUT has id, verdict, per_test, extraction, isolation.""",
+        _judge,
+    ),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
