@@ -1,0 +1,154 @@
+"""Means with 95 % intervals, where the problem is what was drawn by chance.
+
+Chains of one problem resemble each other, so each problem counts once, with the mean of its known
+chains, and intervals come from how problems differ. Three methods, and each estimate says which:
+
+- ``exact``: Clopper and Pearson (Biometrika 26, 1934), for yes/no scores with one chain a problem
+  and fewer than 30 problems, and for a score that is the same 0 or 1 in all of any number: there a
+  bootstrap, which can only draw what it saw, would claim certainty.
+- ``wilson``: Wilson's score interval (JASA 22, 1927) with fractional successes, for the other
+  scores in those two cases. A value in [0, 1] varies at most as much as a coin of the same mean,
+  so it errs on the wide side.
+- ``bootstrap``: percentile bootstrap over problems (Efron and Tibshirani 1993, chapter 13), 2,000
+  seeded resamples, the same ones for every score.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+FEW_PROBLEMS = 30
+RESAMPLES = 2000
+LEVEL = 0.95
+_CELLS_AT_ONCE = 1_000_000
+
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One score with its interval; ``value``, ``low``, ``high`` and ``method`` are null where no
+    chain has the score.
+    """
+
+    value: float | None
+    """Mean over problems of each problem's mean, in [0, 1]."""
+    low: float | None
+    """Lower end of the 95 % interval."""
+    high: float | None
+    """Upper end of the 95 % interval."""
+    n: int
+    """Chains that count: the denominator."""
+    of: int
+    """Chains in the run."""
+    method: str | None = None
+    """``exact``, ``wilson`` or ``bootstrap``."""
+
+
+def estimate_means(
+    values: Matrix, *, counts: Sequence[int], binary: Sequence[bool], of: int, seed: int = 0
+) -> list[Estimate]:
+    """Return one estimate a column.
+
+    Args:
+        values: problems x scores, each problem's mean in [0, 1]; NaN where it has none.
+        counts: chains that have the score, one a column.
+        binary: whether a column's values are single yes/no results, one a column.
+        of: chains in the run.
+        seed: of the resamples.
+    """
+    many = (~np.isnan(values)).sum(axis=0) >= FEW_PROBLEMS
+    ends = np.full((2, len(many)), np.nan)
+    if many.any():
+        ends[:, many] = bootstrap_interval(values[:, many], seed=seed)
+    estimates = []
+    for column, (count, is_binary) in enumerate(zip(counts, binary, strict=True)):
+        known = values[:, column][~np.isnan(values[:, column])]
+        if not len(known):
+            estimates.append(Estimate(None, None, None, n=count, of=of))
+            continue
+        total = math.fsum(known)
+        if many[column] and known.min() < known.max():
+            low, high, method = float(ends[0, column]), float(ends[1, column]), "bootstrap"
+        elif is_binary:
+            low, high, method = *exact_interval(round(total), len(known)), "exact"
+        else:
+            low, high, method = *wilson_interval(total, len(known)), "wilson"
+        estimates.append(Estimate(total / len(known), low, high, n=count, of=of, method=method))
+    return estimates
+
+
+def bootstrap_interval(values: Matrix, *, seed: int, resamples: int = RESAMPLES) -> Matrix:
+    """Return the lower and upper ends for every column: 2 x scores.
+
+    A resample's mean is a quotient of two weighted sums over problems, those that have the score
+    weighing in both, so one product with the matrix of draws gives all scores at once.
+    """
+    problems, scores = values.shape
+    known = ~np.isnan(values)
+    summands = np.hstack([np.where(known, values, 0.0), known.astype(np.float64)])
+    generator = np.random.default_rng(seed)
+    sums = np.empty((resamples, 2 * scores))
+    rows = max(1, _CELLS_AT_ONCE // problems)
+    for start in range(0, resamples, rows):
+        stop = min(start + rows, resamples)
+        sums[start:stop] = _draw_weights(generator, stop - start, problems) @ summands
+    with np.errstate(invalid="ignore"):
+        means = sums[:, :scores] / sums[:, scores:]
+    tail = (1 - LEVEL) / 2
+    return np.asarray(np.nanquantile(means, [tail, 1 - tail], axis=0), dtype=np.float64)
+
+
+def exact_interval(successes: int, n: int) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval of a proportion; ``n`` at least 1."""
+    return _exact_low(successes, n), 1.0 - _exact_low(n - successes, n)
+
+
+def wilson_interval(successes: float, n: int) -> tuple[float, float]:
+    """Return Wilson's interval of a mean of ``n`` values in [0, 1] that sum to ``successes``."""
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    share = min(1.0, successes / n)
+    center = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, center - half), min(1.0, center + half)
+
+
+def _draw_weights(generator: np.random.Generator, rows: int, problems: int) -> Matrix:
+    """Return how often each problem is drawn in each of ``rows`` resamples."""
+    draws = generator.integers(problems, size=(rows, problems), dtype=np.int64)
+    draws += np.arange(rows)[:, None] * problems
+    weights = np.bincount(draws.ravel(), minlength=rows * problems)
+    return weights.reshape(rows, problems).astype(np.float64)
+
+
+def _exact_low(successes: int, n: int) -> float:
+    """Return the p at which ``successes`` or more of n have probability 2.5 %, by bisection."""
+    low, high = 0.0, successes / n
+    if not successes:
+        return low
+    while (middle := (low + high) / 2) not in (low, high):
+        if _upper_tail(successes, n, middle) < (1 - LEVEL) / 2:
+            low = middle
+        else:
+            high = middle
+    return middle
+
+
+def _upper_tail(successes: int, n: int, p: float) -> float:
+    if p == 0.0:
+        return 0.0
+    odds = math.log(p), math.log1p(-p)
+    return math.fsum(
+        math.exp(
+            math.lgamma(n + 1)
+            - math.lgamma(k + 1)
+            - math.lgamma(n - k + 1)
+            + k * odds[0]
+            + (n - k) * odds[1]
+        )
+        for k in range(successes, n + 1)
+    )
