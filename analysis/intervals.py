@@ -114,7 +114,8 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
     share = min(1.0, successes / n)
     center = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, center - half), min(1.0, center + half)
+    # Rounding must not push an end past the value, which the exact ends touch at 0 and 1.
+    return max(0.0, min(share, center - half)), min(1.0, max(share, center + half))
 
 
 def _draw_weights(generator: np.random.Generator, rows: int, problems: int) -> Matrix:
