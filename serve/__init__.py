@@ -1,1 +1,22 @@
-"""TBD."""
+"""The engine: Ray Serve around vLLM, its client, and the model that comes with it."""
+
+from serve.client import ClientSpec, EngineClient
+from serve.deployment import EngineHandle, start_engine, stop_engine
+from serve.messages import Answer, Completion, Failure, Message, Prompt, Sampling
+from serve.models import ResolvedModel, resolve_model
+
+__all__ = [
+    "Answer",
+    "ClientSpec",
+    "Completion",
+    "EngineClient",
+    "EngineHandle",
+    "Failure",
+    "Message",
+    "Prompt",
+    "ResolvedModel",
+    "Sampling",
+    "resolve_model",
+    "start_engine",
+    "stop_engine",
+]

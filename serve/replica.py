@@ -1,0 +1,89 @@
+"""The process that holds one engine: what Ray Serve starts, watches and replaces."""
+
+import logging
+import os
+import re
+import sys
+from pathlib import Path
+
+from conf import RunConfig
+from serve.engine import Engine, EngineDead, Facts
+from serve.messages import Answer, Prompt, Sampling
+from serve.models import resolve_model
+
+log = logging.getLogger(__name__)
+
+ROOT_CAUSE = re.compile(r"\b((?:[A-Z]\w*)?(?:Error|Exception): \S.*)")
+LINE_CHARS = 600
+
+
+class EngineReplica:
+    """One engine and its life.
+
+    Args:
+        config: the run's configuration.
+        log_dir: where the replica's own output goes, if that folder exists on this node.
+    """
+
+    def __init__(self, config: RunConfig, log_dir: str) -> None:
+        log_file = _redirect_output(Path(log_dir))
+        try:
+            self._engine = _make_engine(config)
+        except Exception as error:
+            raise EngineStartError(why_it_failed(error, log_file)) from error
+
+    async def generate(self, request_id: str, prompt: Prompt, sampling: Sampling) -> Answer:
+        """See ``serve.engine.Engine``. A dead engine takes its process with it.
+
+        Ray then reports every request in flight as lost, and starts another replica.
+        """
+        try:
+            return await self._engine.generate(request_id, prompt, sampling)
+        except EngineDead:
+            log.exception("the engine died; leaving so that another replica takes over")
+            os._exit(1)
+
+    async def check_health(self) -> None:
+        """Called by Ray Serve; an exception has the replica replaced."""
+        await self._engine.check_health()
+
+    def describe(self) -> Facts:
+        """Return what the engine says of itself."""
+        return self._engine.describe()
+
+
+class EngineStartError(Exception):
+    """Why a replica could not start, in one line."""
+
+
+def why_it_failed(error: Exception, log_file: Path | None) -> str:
+    """Return the most telling line: the engine's processes print the root cause, not raise it."""
+    lines = [" ".join(str(error).split()) or type(error).__name__]
+    if log_file is not None:
+        printed = log_file.read_text(encoding="utf-8", errors="replace")
+        lines += [match.group(1) for match in ROOT_CAUSE.finditer(printed)][-1:]
+    return " <- ".join(line[:LINE_CHARS] for line in lines)
+
+
+def _make_engine(config: RunConfig) -> Engine:
+    if config.serve.backend == "fake":
+        from serve.fake_engine import FakeEngine
+
+        return FakeEngine(config.model, config.serve)
+    from serve.vllm_engine import VllmEngine
+
+    return VllmEngine(config.model, resolve_model(config.model), config.engine)
+
+
+def _redirect_output(log_dir: Path) -> Path | None:
+    """Send this process's output, and its children's, to a file of the run."""
+    if not log_dir.is_dir():
+        return None
+    path = log_dir / f"engine-{os.uname().nodename}-{os.getpid()}.log"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
+    os.close(descriptor)
+    return path
