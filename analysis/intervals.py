@@ -10,7 +10,7 @@ chains, and intervals come from how problems differ. Three methods, and each est
   scores in those two cases. A value in [0, 1] varies at most as much as a coin of the same mean,
   so it errs on the wide side.
 - ``bootstrap``: percentile bootstrap over problems (Efron and Tibshirani 1993, chapter 13), 2,000
-  seeded resamples, the same ones for every score.
+  seeded resamples.
 """
 
 import math
@@ -26,6 +26,7 @@ RESAMPLES = 2000
 LEVEL = 0.95
 _CELLS_AT_ONCE = 1_000_000
 
+Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
 
@@ -61,46 +62,38 @@ def estimate_means(
         of: chains in the run.
         seed: of the resamples.
     """
-    many = (~np.isnan(values)).sum(axis=0) >= FEW_PROBLEMS
-    ends = np.full((2, len(many)), np.nan)
-    if many.any():
-        ends[:, many] = bootstrap_interval(values[:, many], seed=seed)
-    estimates = []
-    for column, (count, is_binary) in enumerate(zip(counts, binary, strict=True)):
-        known = values[:, column][~np.isnan(values[:, column])]
-        if not len(known):
-            estimates.append(Estimate(None, None, None, n=count, of=of))
-            continue
-        total = math.fsum(known)
-        if many[column] and known.min() < known.max():
-            low, high, method = float(ends[0, column]), float(ends[1, column]), "bootstrap"
-        elif is_binary:
-            low, high, method = *exact_interval(round(total), len(known)), "exact"
-        else:
-            low, high, method = *wilson_interval(total, len(known)), "wilson"
-        estimates.append(Estimate(total / len(known), low, high, n=count, of=of, method=method))
-    return estimates
+    return [
+        _estimate(column, n=n, of=of, binary=is_binary, seed=seed)
+        for column, n, is_binary in zip(values.T, counts, binary, strict=True)
+    ]
 
 
-def bootstrap_interval(values: Matrix, *, seed: int, resamples: int = RESAMPLES) -> Matrix:
-    """Return the lower and upper ends for every column: 2 x scores.
+def bootstrap_interval(
+    values: Vector, *, seed: int = 0, resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """Return the percentile interval of the mean of all problems that have the score.
 
-    A resample's mean is a quotient of two weighted sums over problems, those that have the score
-    weighing in both, so one product with the matrix of draws gives all scores at once.
+    A mean depends only on how often each distinct value is drawn, and those counts are multinomial.
+    Drawn as such they cost the number of distinct values, not of problems.
+
+    Args:
+        values: one a problem; NaN where it lacks the score, which a resample may draw too.
+        seed: of the resamples.
+        resamples: how many.
     """
-    problems, scores = values.shape
-    known = ~np.isnan(values)
-    summands = np.hstack([np.where(known, values, 0.0), known.astype(np.float64)])
+    distinct, counts = np.unique(values, return_counts=True)
+    known = ~np.isnan(distinct)
+    worth = np.where(known, distinct, 0.0)
     generator = np.random.default_rng(seed)
-    sums = np.empty((resamples, 2 * scores))
-    rows = max(1, _CELLS_AT_ONCE // problems)
+    means = np.empty(resamples)
+    rows = max(1, _CELLS_AT_ONCE // len(distinct))
     for start in range(0, resamples, rows):
-        stop = min(start + rows, resamples)
-        sums[start:stop] = _draw_weights(generator, stop - start, problems) @ summands
-    with np.errstate(invalid="ignore"):
-        means = sums[:, :scores] / sums[:, scores:]
-    tail = (1 - LEVEL) / 2
-    return np.asarray(np.nanquantile(means, [tail, 1 - tail], axis=0), dtype=np.float64)
+        size = min(rows, resamples - start)
+        drawn = generator.multinomial(len(values), counts / len(values), size=size)
+        with np.errstate(invalid="ignore"):
+            means[start : start + size] = (drawn * worth).sum(axis=1) / drawn[:, known].sum(axis=1)
+    low, high = np.nanquantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
 
 
 def exact_interval(successes: int, n: int) -> tuple[float, float]:
@@ -118,12 +111,18 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
     return max(0.0, min(share, center - half)), min(1.0, max(share, center + half))
 
 
-def _draw_weights(generator: np.random.Generator, rows: int, problems: int) -> Matrix:
-    """Return how often each problem is drawn in each of ``rows`` resamples."""
-    draws = generator.integers(problems, size=(rows, problems), dtype=np.int64)
-    draws += np.arange(rows)[:, None] * problems
-    weights = np.bincount(draws.ravel(), minlength=rows * problems)
-    return weights.reshape(rows, problems).astype(np.float64)
+def _estimate(values: Vector, *, n: int, of: int, binary: bool, seed: int) -> Estimate:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Estimate(None, None, None, n=n, of=of)
+    total = math.fsum(known)
+    if len(known) >= FEW_PROBLEMS and known.min() < known.max():
+        method, (low, high) = "bootstrap", bootstrap_interval(values, seed=seed)
+    elif binary:
+        method, (low, high) = "exact", exact_interval(round(total), len(known))
+    else:
+        method, (low, high) = "wilson", wilson_interval(total, len(known))
+    return Estimate(total / len(known), low, high, n=n, of=of, method=method)
 
 
 def _exact_low(successes: int, n: int) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analysis.intervals import LEVEL, RESAMPLES, Estimate, Matrix, estimate_means
+from analysis.intervals import LEVEL, RESAMPLES, Estimate, Vector, estimate_means
 from analysis.spending import Spending, measure_spending
 from analysis.tables import STOP_REASONS, RunTables, check_complete
 from analysis.unroll import is_closed, steps_made, unroll
@@ -145,7 +145,7 @@ def chain_metrics(
     )
 
 
-def pass_at_k(samples: Matrix, correct: Matrix, k: int) -> Matrix:
+def pass_at_k(samples: Vector, correct: Vector, k: int) -> Vector:
     """Return each problem's unbiased pass@k, NaN with fewer than k samples.
 
     1 - C(n - c, k) / C(n, k) for c of n samples correct (Codex, arXiv 2107.03374, section 2.1), as
