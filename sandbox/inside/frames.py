@@ -1,0 +1,113 @@
+"""The result area: fixed shared memory into which a child writes one frame after another.
+
+A frame is a header (length of the body plus one, code, test index, CPU seconds) and a body of
+ASCII text. The length is written last, so a reader meets whole frames only; a length of 0 means
+that nothing follows yet. The area's size is sealed, so a child can fill it and no more.
+
+Whatever stands in the area was written by an untrusted process. It is believed about nothing but
+"this is my output for input i"; see ``parse``.
+"""
+
+import mmap
+import struct
+from enum import IntEnum
+from typing import NamedTuple
+
+HEADER = struct.Struct("<IIfI")
+
+
+class Code(IntEnum):
+    """What a frame says."""
+
+    LOADED = 1
+    SYNTAX = 2
+    LOAD_ERROR = 3
+    LOAD_MEMORY = 4
+    VALUE = 5
+    ERROR = 6
+    MEMORY = 7
+    OUTPUT = 8
+    UNENCODABLE = 9
+    NO_ARGS = 10
+    SERVED = 11
+    HELD = 12
+    FAILED = 13
+    FULL = 14
+    END = 15
+
+
+class Frame(NamedTuple):
+    """One frame: its code, the test that it is about, CPU seconds as claimed, and the body."""
+
+    code: int
+    test: int
+    cpu_s: float
+    body: str
+
+
+class Malformed(ValueError):
+    """The area holds what our own child would never write."""
+
+
+class Full(Exception):
+    """The frame does not fit into the rest of the area."""
+
+
+class Writer:
+    """Writes frames into a shared memory map, in order."""
+
+    def __init__(self, area: mmap.mmap) -> None:
+        self._area = area
+        self._at = 0
+
+    def write(self, code: int, index: int, cpu_s: float, body: str) -> None:
+        """Append one frame.
+
+        Raises:
+            Full: There is no room; the area is as it was.
+        """
+        data = body.encode("ascii", "backslashreplace")
+        start = self._at
+        end = start + HEADER.size + len(data)
+        if end + HEADER.size > len(self._area):
+            raise Full
+        self._put(start, code, index, cpu_s, data)
+        self._at = end
+
+    def close(self, code: int) -> None:
+        """Append a last frame without a body; room for it is always kept."""
+        self._put(self._at, code, 0, 0.0, b"")
+
+    def _put(self, start: int, code: int, index: int, cpu_s: float, data: bytes) -> None:
+        end = start + HEADER.size + len(data)
+        area = self._area
+        area[start + HEADER.size : end] = data
+        HEADER.pack_into(area, start, 0, index, cpu_s, code)
+        area[start : start + 4] = (len(data) + 1).to_bytes(4, "little")
+
+
+def parse(data: bytes, most: int) -> tuple[list[Frame], int]:
+    """The whole frames at the start of the data, and the offset after them.
+
+    Raises:
+        Malformed: There are more than ``most``, a length runs past the end, or a body is not
+            ASCII.
+    """
+    frames: list[Frame] = []
+    at = 0
+    while at + HEADER.size <= len(data):
+        length, index, cpu_s, code = HEADER.unpack_from(data, at)
+        if length == 0:
+            break
+        if len(frames) == most:
+            raise Malformed("more frames than there are calls")
+        body_at = at + HEADER.size
+        at = body_at + length - 1
+        if at > len(data):
+            raise Malformed("a frame is longer than the area")
+        try:
+            body = data[body_at:at].decode("ascii")
+        except UnicodeDecodeError as error:
+            raise Malformed("a frame is not text") from error
+        frames.append(Frame(code, index, cpu_s, body))
+    return frames, at

@@ -1,0 +1,212 @@
+"""The owner's end of one zygote: start it, have it fork, wait, kill.
+
+The zygote is started by exec with an environment of its own, so it holds no secret of the owner's.
+It is never trusted to end by itself: every wait has a deadline, and closing the socket ends it.
+"""
+
+import array
+import contextlib
+import marshal
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sandbox.clock import Spent, pid_of, spent
+from sandbox.inside.wire import COMMAND, LENGTH, REPORT, STARTED, Plan
+
+START_TIMEOUT_S = 60.0
+ANSWER_TIMEOUT_S = 30.0
+
+_BOOT = (
+    "import sys; sys.path.insert(0, {root!r}); "
+    "from sandbox.inside import zygote; sys.path.pop(0); zygote.main({fd})"
+)
+
+
+class ZygoteLost(Exception):
+    """The zygote died, or does not answer."""
+
+
+class StartFailed(Exception):
+    """The zygote could not set itself up.
+
+    Attributes:
+        layer: The layer that failed, or ``start``.
+        reason: What it said.
+    """
+
+    def __init__(self, layer: str, reason: str) -> None:
+        super().__init__(f"{layer}: {reason}")
+        self.layer = layer
+        self.reason = reason
+
+
+class Ended(NamedTuple):
+    """How a child ended: wait status, CPU seconds, peak resident MiB."""
+
+    slot: int
+    status: int
+    cpu_s: float
+    peak_mb: float
+
+
+class Child:
+    """One running child."""
+
+    def __init__(self, slot: int, pidfd: int) -> None:
+        self.slot = slot
+        self._pidfd = pidfd
+        self._pid = 0
+
+    def spent(self) -> Spent | None:
+        """Its clocks; None when it is gone or the system cannot tell."""
+        if self._pid == 0:
+            try:
+                self._pid = pid_of(self._pidfd)
+            except OSError:
+                return None
+        return spent(self._pid)
+
+    def kill(self) -> None:
+        """Kill it, surely and only it."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def forget(self) -> None:
+        """Close the handle; the child must have ended."""
+        os.close(self._pidfd)
+
+
+class ZygoteProcess:
+    """A running zygote and the way to talk to it."""
+
+    def __init__(self, plan: Plan, hash_seed: int) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._control = ours
+        self._ended: list[Ended] = []
+        self._log = os.memfd_create("zygote-log")
+        try:
+            self._process = _launch(theirs, self._log, hash_seed)
+        finally:
+            theirs.close()
+        self.report = self._greet(plan)
+
+    @property
+    def pid(self) -> int:
+        """Its process id (the outer one, where it has a namespace of its own)."""
+        return self._process.pid
+
+    def _greet(self, plan: Plan) -> dict[str, Any]:
+        data = marshal.dumps(tuple(plan))
+        self._control.settimeout(START_TIMEOUT_S)
+        try:
+            self._control.sendall(LENGTH.pack(len(data)) + data)
+            (length,) = LENGTH.unpack(self._receive(LENGTH.size))
+            report: dict[str, Any] = marshal.loads(self._receive(length))
+        except (ZygoteLost, OSError) as error:
+            self.close()
+            said = os.pread(self._log, 4000, 0).decode(errors="replace").strip()
+            layer, _, reason = said.partition(": ")
+            if layer in plan.layers:
+                raise StartFailed(layer, reason) from error
+            raise StartFailed("start", said or str(error)) from error
+        finally:
+            self._control.settimeout(ANSWER_TIMEOUT_S)
+        return report
+
+    def _receive(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            part = self._control.recv(size - len(data))
+            if not part:
+                raise ZygoteLost("the zygote closed its socket")
+            data += part
+        return data
+
+    def fork(self, role: int, slot: int, fds: list[int]) -> Child:
+        """Have a child forked that gets the descriptors.
+
+        Raises:
+            ZygoteLost: It did not answer.
+        """
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+        try:
+            self._control.sendmsg([COMMAND.pack(role, slot)], rights)
+            while True:
+                data, ancillary, _, _ = self._control.recvmsg(REPORT.size, socket.CMSG_SPACE(4))
+                if len(data) < REPORT.size:
+                    raise ZygoteLost("the zygote closed its socket")
+                what, *ended = REPORT.unpack(data)
+                if what == STARTED:
+                    return Child(slot, int.from_bytes(ancillary[0][2][:4], sys.byteorder))
+                self._ended.append(Ended(*ended))
+        except OSError as error:
+            raise ZygoteLost(str(error)) from error
+
+    def wait(self, timeout_s: float) -> Ended | None:
+        """The next child's end, or None when none ended in time.
+
+        Raises:
+            ZygoteLost: The zygote died.
+        """
+        if self._ended:
+            return self._ended.pop()
+        ready, _, _ = select.select([self._control], [], [], timeout_s)
+        if not ready:
+            return None
+        try:
+            _, *ended = REPORT.unpack(self._receive(REPORT.size))
+        except OSError as error:
+            raise ZygoteLost(str(error)) from error
+        return Ended(*ended)
+
+    def close(self) -> None:
+        """End it and all its children; returns when they are gone."""
+        self._control.close()
+        deadline = time.monotonic() + 1.0
+        while self._process.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(0.05)
+        self._process.kill()
+        self._process.wait()
+        os.close(self._log)
+
+
+def _launch(control: socket.socket, log: int, hash_seed: int) -> subprocess.Popen[bytes]:
+    root = str(Path(__file__).resolve().parent.parent)
+    boot = _BOOT.format(root=root, fd=control.fileno())
+    return subprocess.Popen(
+        [sys.executable, "-S", "-s", "-P", "-B", "-c", boot],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=log,
+        env=environment(hash_seed),
+        cwd="/",
+        pass_fds=[control.fileno()],
+        start_new_session=True,
+    )
+
+
+def environment(hash_seed: int) -> dict[str, str]:
+    """All that a program sees of an environment."""
+    return {
+        "PYTHONHASHSEED": str(hash_seed),
+        "PYTHONUTF8": "1",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+
+
+def package_folders() -> tuple[str, ...]:
+    """Where this interpreter's third-party packages lie."""
+    paths = sysconfig.get_paths()
+    return tuple(dict.fromkeys((paths["purelib"], paths["platlib"])))

@@ -1,0 +1,206 @@
+"""The system calls that a program may make, as a seccomp filter.
+
+An allow-list: what is not named is refused with EPERM, so a call that the kernel gains tomorrow
+is refused too. The filter is built here, once, for the architecture at hand, in plain Python, and
+handed to the zygote as bytes, so that the far side needs no library.
+
+The filter finds the call's number by binary search over ranges of numbers with the same answer.
+That matters at attach time, which is once a program: the kernel evaluates the filter for every
+call number in order to cache the answers that do not depend on arguments.
+
+Pointers and the memory behind them cannot be checked by a filter; only register values are.
+"""
+
+import errno
+import hashlib
+from dataclasses import dataclass
+
+from sandbox import bpf
+from sandbox.bpf import Label, Op
+from sandbox.syscalls import AUDIT_ARCH, NUMBERS
+
+_ALLOW = 0x7FFF0000
+_KILL_PROCESS = 0x80000000
+_ERRNO = 0x00050000
+_X32_BIT = 0x40000000
+
+OWN_PID = 0x4F574E50
+"""Stands in a fresh filter where the child's own process id goes."""
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+PLAIN = _words("""
+read write readv writev pread64 pwrite64 close fstat lseek mmap mprotect munmap mremap madvise
+brk futex membarrier rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait
+rt_sigsuspend sigaltstack restart_syscall pause getitimer setitimer alarm clock_gettime
+clock_getres clock_nanosleep nanosleep gettimeofday time times getrusage sched_yield
+sched_getaffinity getcpu sysinfo uname getrandom poll ppoll select pselect6 epoll_create
+epoll_create1 epoll_ctl epoll_wait epoll_pwait pipe pipe2 eventfd2 recvfrom shutdown dup dup2
+dup3 getpid getppid gettid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
+getpgid getsid getcwd getrlimit wait4 waitid exit exit_group set_robust_list get_robust_list
+rseq set_tid_address stat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat
+getdents64
+""")
+"""Calls allowed whatever their arguments: none changes a file or reaches another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One condition on an argument: its masked low word is one of ``values``.
+
+    ``wide`` also asks for a zero high word, which a pointer that must be null needs.
+    """
+
+    arg: int
+    values: tuple[int, ...]
+    mask: int = 0xFFFFFFFF
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Allowed when every check holds, else refused with ``refusal``."""
+
+    checks: tuple[Check, ...]
+    refusal: int = errno.EPERM
+
+
+_O_WRITING = 0o3 | 0o100 | 0o1000 | 0o2000  # access mode, O_CREAT, O_TRUNC, O_APPEND
+_CLONE_VM, _CLONE_THREAD = 0x100, 0x10000
+_CLONE_FORBIDDEN = 0x2000 | 0x4000 | 0x8000 | 0x1000 | 0x7E020000 | 0x80  # ptrace, vfork, new ns
+_FCNTL_HARMLESS = (0, 1, 2, 3, 4, 1030)  # DUPFD, GETFD, SETFD, GETFL, SETFL, DUPFD_CLOEXEC
+_IOCTL_HARMLESS = (0x5421, 0x5450, 0x5451)  # FIONBIO, FIONCLEX, FIOCLEX
+_AF_UNIX, _SOCK_STREAM, _SOCK_KIND = 1, 1, 0xF
+
+RULES: dict[str, Rule] = {
+    "clone": Rule(
+        (
+            Check(0, (_CLONE_VM | _CLONE_THREAD,), _CLONE_VM | _CLONE_THREAD),
+            Check(0, (0,), _CLONE_FORBIDDEN),
+        )
+    ),
+    "kill": Rule((Check(0, (OWN_PID,)),)),
+    "tgkill": Rule((Check(0, (OWN_PID,)),)),
+    "prlimit64": Rule((Check(0, (0,)), Check(2, (0,), wide=True))),
+    "fcntl": Rule((Check(1, _FCNTL_HARMLESS),)),
+    "ioctl": Rule((Check(1, _IOCTL_HARMLESS),), errno.ENOTTY),
+    "socketpair": Rule((Check(0, (_AF_UNIX,)), Check(1, (_SOCK_STREAM,), _SOCK_KIND))),
+    "sendto": Rule((Check(4, (0,), wide=True),)),
+}
+"""Calls allowed with these arguments only."""
+
+_READ_ONLY = {
+    "open": Rule((Check(1, (0,), _O_WRITING),), errno.EACCES),
+    "openat": Rule((Check(2, (0,), _O_WRITING),), errno.EACCES),
+}
+
+# glibc falls back to an older call when these do not exist; a refusal would break it.
+_ABSENT = {"clone3": errno.ENOSYS, "openat2": errno.ENOSYS}
+_CLOSED = {"open": errno.EACCES, "openat": errno.EACCES}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """An assembled filter, and where the child's own process id has to be written."""
+
+    code: bytes
+    own_pid_at: tuple[int, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the filter before a process id is in it."""
+        return hashlib.sha256(self.code).hexdigest()
+
+
+def build_filter(architecture: str, *, may_open: bool) -> Filter:
+    """The filter of one architecture (``x86_64`` or ``aarch64``).
+
+    Args:
+        architecture: As ``platform.machine()`` names it.
+        may_open: Allow files to be opened for reading; Landlock must then say which.
+
+    Raises:
+        KeyError: There is no table for this architecture.
+    """
+    numbers = NUMBERS[architecture]
+    rules = RULES | (_READ_ONLY if may_open else {})
+    refusals = _ABSENT | ({} if may_open else _CLOSED)
+    answers = {numbers[name]: Op(bpf.RETURN, _ALLOW) for name in PLAIN if name in numbers}
+    answers |= {numbers[n]: Op(bpf.RETURN, _ERRNO | e) for n, e in refusals.items() if n in numbers}
+    answers |= {numbers[n]: Op(bpf.JUMP, if_true=n) for n in rules if n in numbers}
+    program = _prologue(architecture)
+    program += _search(_ranges(answers))
+    for name in rules:
+        if name in numbers:
+            program += _rule(name, rules[name])
+    code = bpf.assemble(program)
+    size = bpf.INSTRUCTION.size
+    at = tuple(
+        i * size + 4
+        for i, (_, _, _, k) in enumerate(bpf.INSTRUCTION.iter_unpack(code))
+        if k == OWN_PID
+    )
+    return Filter(code, at)
+
+
+def _prologue(architecture: str) -> list[Op | Label]:
+    """Kill on another architecture's calls, whose numbers mean something else."""
+    return [
+        Op(bpf.LOAD_WORD, 4),
+        Op(bpf.JUMP_EQ, AUDIT_ARCH[architecture], if_true="native"),
+        Op(bpf.RETURN, _KILL_PROCESS),
+        Label("native"),
+        Op(bpf.LOAD_WORD, 0),
+        Op(bpf.JUMP_GE, _X32_BIT, if_false="known"),
+        Op(bpf.RETURN, _KILL_PROCESS),
+        Label("known"),
+    ]
+
+
+def _ranges(answers: dict[int, Op]) -> list[tuple[int, Op]]:
+    """Starts of the ranges of call numbers with one answer, in order, the first at 0."""
+    refused = Op(bpf.RETURN, _ERRNO | errno.EPERM)
+    starts: list[tuple[int, Op]] = []
+    for number in range(max(answers) + 2):
+        answer = answers.get(number, refused)
+        if not starts or starts[-1][1] != answer:
+            starts.append((number, answer))
+    return starts
+
+
+def _search(ranges: list[tuple[int, Op]]) -> list[Op | Label]:
+    """Binary search for the range that holds the number in the accumulator."""
+    if len(ranges) == 1:
+        return [ranges[0][1]]
+    middle = len(ranges) // 2
+    split = ranges[middle][0]
+    right = f"from {split}"
+    return [
+        Op(bpf.JUMP_GE, split, if_true=right),
+        *_search(ranges[:middle]),
+        Label(right),
+        *_search(ranges[middle:]),
+    ]
+
+
+def _rule(name: str, rule: Rule) -> list[Op | Label]:
+    code: list[Op | Label] = [Label(name)]
+    for i, check in enumerate(rule.checks):
+        held, refused = f"{name} {i} held", f"{name} refused"
+        low = 16 + 8 * check.arg
+        if check.wide:
+            code += [Op(bpf.LOAD_WORD, low + 4), Op(bpf.JUMP_EQ, 0, if_false=refused)]
+        code += [Op(bpf.LOAD_WORD, low)]
+        if check.mask != 0xFFFFFFFF:
+            code += [Op(bpf.AND, check.mask)]
+        code += [Op(bpf.JUMP_EQ, value, if_true=held) for value in check.values]
+        code += [Op(bpf.JUMP, if_true=refused), Label(held)]
+    return [
+        *code,
+        Op(bpf.RETURN, _ALLOW),
+        Label(f"{name} refused"),
+        Op(bpf.RETURN, _ERRNO | rule.refusal),
+    ]
