@@ -1,5 +1,5 @@
 import pytest
-from chain_cases import case_of, to_tables, worlds
+from chain_cases import MadeStep, case_of, to_tables, worlds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +42,15 @@ def test_a_decided_chains_missing_tokens_are_the_mean_of_its_own_by_role():
     estimate = spending_of(case, length=4).saved_estimate
     assert estimate.completion_tokens == 2 * (15 + 50)
     assert estimate.prompt_tokens == 10 * estimate.completion_tokens
+
+
+def test_a_later_description_costs_what_that_of_the_same_program_did():
+    requests = [("generate", 0, 9), ("summarize", 1, 10), ("generate", 1, 50)]
+    requests += [("summarize", 2, 30)]  # says the same as the one before, in more tokens
+    case = case_of("fixed_point", 2, "PP", cycle=(1, 1), length=3, requests=requests)
+    case.made.append(MadeStep(None))
+    saved = spending_of(case, length=3).saved
+    assert (saved.requests, saved.completion_tokens) == (3, 50 + 30 + 50)
 
 
 @pytest.mark.parametrize("reason", ["unparsable", "truncated", "engine_error", "harness"])
