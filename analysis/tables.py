@@ -90,6 +90,8 @@ COMPLETIONS = pl.Schema(
         "finish_reason": pl.String,
         "logprob": pl.Float64,
         "attempts": pl.Int32,
+        "asked_at": pl.Float64,
+        "seconds": pl.Float64,
         "error_kind": pl.String,
         "error_message": pl.String,
     }
