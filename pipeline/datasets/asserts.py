@@ -172,11 +172,13 @@ def _calls(node: ast.expr, name: str) -> bool:
 
 def _arguments(call: ast.expr, shadowed: frozenset[str]) -> str:
     assert isinstance(call, ast.Call)
-    if call.keywords:
-        raise NotLiteral("keyword arguments")
-    for argument in call.args:
+    named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
         literal_value(argument, shadowed)
-    return ", ".join(map(ast.unparse, call.args))
+    if len(named) < len(call.keywords):
+        raise NotLiteral("a call with **")
+    words = [f"{name}={ast.unparse(value)}" for name, value in named.items()]
+    return ", ".join([*map(ast.unparse, call.args), *words])
 
 
 def _case(statement: ast.stmt, name: str, shadowed: frozenset[str]) -> Case | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from conf import UserError
-from pipeline.datasets import humaneval, identitychain, mbpp, own
+from pipeline.datasets import evalplus, humaneval, identitychain, mbpp, own
 from pipeline.datasets.fields import Record
 from pipeline.datasets.reading import json_lines, parquet_rows, parse_record
 from pipeline.records import Problem
@@ -37,6 +37,11 @@ FORMS = (
         identitychain.convert,
     ),
     Form("human-eval", frozenset({"task_id", "prompt", "entry_point", "test"}), humaneval.convert),
+    Form(
+        "evalplus",
+        frozenset({"task_id", "prompt", "entry_point", "base_input", "plus_input"}),
+        evalplus.convert,
+    ),
     Form("mbpp", frozenset({"task_id", "prompt", "code", "test_list"}), mbpp.convert),
 )
 

@@ -47,18 +47,18 @@ def parse_literal(source: str) -> object:
     return literal_value(parse_expression(source))
 
 
-def parse_arguments(source: str) -> list[ast.expr]:
-    """Return the expressions of an argument list, ``"[1, 2], 3"``.
+def parse_arguments(source: str) -> ast.Call:
+    """Return a call with an argument list's arguments: ``"[1, 2], key=3"``.
 
     Raises:
-        NotLiteral: the text is no list of positional arguments.
+        NotLiteral: the text is no list of arguments, or one with ``*`` or ``**``.
     """
     call = parse_expression(f"_({source}\n)")
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise NotLiteral("not a list of arguments")
-    if call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
-        raise NotLiteral("only positional arguments, without *, are possible")
-    return call.args
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(not k.arg for k in call.keywords):
+        raise NotLiteral("arguments are written out, without * and **")
+    return call
 
 
 def parse_expression(source: str) -> ast.expr:

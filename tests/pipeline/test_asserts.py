@@ -33,6 +33,7 @@ def split(check: str, context: str = "") -> list[Case | Check]:
         ("abs(f(1) - 2.0 / 3.0) < 1e-6", Case("1", 2 / 3, "approx", 1e-6)),
         ("abs(0.5 - f(1)) <= 0.1", Case("1", 0.5, "approx", 0.1)),
         ("math.fabs(f(1) - 2) < 1e-6", Case("1", 2.0, "approx", 1e-6)),
+        ("f(1, x=[2]) == 3", Case("1, x=[2]", 3, "python")),
         ("f(set()) == set([1])", Case("set()", {1}, "python")),
     ],
 )
@@ -46,7 +47,8 @@ def test_a_plain_assertion_becomes_a_case(condition, expected):
         "f(x) == 1",
         "f(1) == y",
         "f(1) == f(2)",
-        "f(x=1) == 2",
+        "f(**{'x': 1}) == 2",
+        "f(x=y) == 2",
         "f(*[1]) == 2",
         "tuple(f(1)) == (1,)",
         "f(1) < 3",
@@ -206,7 +208,7 @@ def test_no_literal(source):
         parse_literal(source)
 
 
-@pytest.mark.parametrize("source", ["1, x=2", "*[1]", "1) + (2", "1,,2", "**{}"])
+@pytest.mark.parametrize("source", ["x=1, 2", "*[1]", "1) + (2", "1,,2", "**{}"])
 def test_no_argument_list(source):
     with pytest.raises(NotLiteral):
         parse_arguments(source)
