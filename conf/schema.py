@@ -218,8 +218,8 @@ class SandboxConfig:
     """Sandbox actors, one CPU each; 0 takes what the engine leaves, at least one."""
     cpu_s: float = 3.0
     """CPU seconds that one test may use."""
-    wall_factor: float = 10.0
-    """Wall seconds of one test, as a multiple of its CPU seconds."""
+    wall_factor: float = 5.0
+    """Wall seconds of one test, as a multiple of its CPU seconds; only sleeping uses them up."""
     load_cpu_s: float = 5.0
     """CPU seconds that loading the program may use."""
     program_cpu_s: float = 15.0
