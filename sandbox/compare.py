@@ -1,215 +1,171 @@
-"""Comparing encoded values, in the parent. Nothing is ever made live again.
+"""Comparing encoded values, in the parent. Nothing is ever made live again."""
 
-Each encoding is turned into a plain *view* in which Python's own ``==`` means the right thing:
-numbers are exact rationals (so 1, 1.0, True, Decimal(1) and Fraction(1) are equal, as in Python),
-containers are tagged tuples, sets and dicts are keyed by hashable views. Only numbers, text and
-tuples are compared, in time linear in the size of the text (expected time, for sets and dicts).
-"""
-
-import math
-from collections.abc import Callable, Iterable
-from decimal import Decimal
-from fractions import Fraction
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
-from sandbox.encoding import loads
+from sandbox.canonical import Incomparable, equality_key
+from sandbox.decoding import loads
 
 RTOL = 1e-7
 """Relative tolerance that ``approx`` adds to a test's own ``atol``."""
-# A few hostile bytes must not cost the judge seconds of arithmetic.
-MAX_EXPONENT = 10_000
-MAX_FRACTION_BITS = 20_000
+DEFAULT_ATOL = 1e-6
 
 
 def equal(actual: str, expected: str, comparator: str, atol: float | None = None) -> bool:
     """Tell whether two encoded values are equal.
 
     Args:
-        actual: canonical text of what a program returned; hostile bytes.
+        actual: canonical text of what a program returned; nobody vouches for it.
         expected: canonical text of what it should have returned.
-        comparator: ``exact``, the texts are equal; ``python``, Python's ``==`` would say so;
-            ``approx``, as ``python``, but finite floats may differ by ``atol`` + 1e-7 times the
-            expected one, at any depth of lists, tuples, deques, dict values and arrays.
-        atol: absolute tolerance of ``approx``; null means 1e-6.
+        comparator: ``exact``, the texts are equal; ``python``, Python's ``==`` would say so (see
+            ``canonical`` for where we differ); ``approx``, as ``python``, but a float, at any
+            depth, may be off by ``atol`` + 1e-7 times the expected number.
+        atol: absolute tolerance of ``approx``; None means 1e-6.
 
-    NaN equals NaN in all three: a test whose right answer is NaN could not be passed otherwise.
-    An opaque object, a cyclic value and a text that is no encoding equal nothing.
+    An opaque object equals nothing, not even itself; nor does a text that is no encoding.
 
     Raises:
-        ValueError: there is no such comparator, or ``expected`` is no encoding.
+        ValueError: there is no such comparator, or ``expected`` is no JSON.
     """
     if comparator not in ("exact", "python", "approx"):
         raise ValueError(f"no such comparator: {comparator!r}")
+    if actual == expected:
+        return not is_opaque(actual)
+    if comparator == "exact":
+        return False
     wanted = loads(expected)
     try:
         given = loads(actual)
-        if comparator == "exact":
-            return actual == expected and not _opaque(given)
+    except ValueError:
+        return False
+    try:
         if comparator == "python":
-            return bool(_view(given) == _view(wanted))
-        return _near(given, wanted, 1e-6 if atol is None else atol)
-    except (_Incomparable, ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+            return equality_key(given) == equality_key(wanted)
+        return _Tolerance(DEFAULT_ATOL if atol is None else atol).holds(given, wanted)
+    except Incomparable:
         return False
 
 
-class _Incomparable(Exception):
-    """A value that equals nothing."""
+def is_opaque(text: str) -> bool:
+    """Tell whether an encoding holds something that cannot be looked into."""
+    # In canonical text this is always the tag: a quote inside a string is escaped.
+    return '["o",' in text
 
 
-def _opaque(tree: Any) -> bool:
-    if type(tree) is not list:
-        return False
-    return tree[:1] in (["o"], ["R"]) or any(_opaque(part) for part in tree)
+class _Tolerance:
+    """Equality with room for floats."""
 
+    def __init__(self, atol: float) -> None:
+        self.atol = atol
 
-def _view(tree: Any) -> Any:
-    """Return the hashable view of a tree."""
-    if tree is None or type(tree) is str:
-        return tree
-    if type(tree) in (bool, int):
-        return _number(Fraction(tree))
-    if type(tree) is not list or not tree or type(tree[0]) is not str:
-        raise _Incomparable
-    make = _VIEWS.get(tree[0])
-    if make is None:
-        raise _Incomparable
-    return make(tree[1:])
+    def holds(self, given: Any, wanted: Any) -> bool:
+        given, wanted = _base(given), _base(wanted)
+        if _tag(given) in ("f", "c") or _tag(wanted) in ("f", "c"):
+            return self._numbers(given, wanted)
+        kind = _kind(wanted)
+        if kind is None or kind != _kind(given):
+            return equality_key(given) == equality_key(wanted)
+        if kind in ("set", "dict"):
+            return self._unordered(_members(given), _members(wanted))
+        if kind == "A" and given[2] != wanted[2]:
+            return False
+        return self._in_order(_items(given), _items(wanted))
 
+    def _numbers(self, given: Any, wanted: Any) -> bool:
+        a, b = _number(given), _number(wanted)
+        if a is None or b is None or not (_is_finite(a) and _is_finite(b)):
+            return equality_key(given) == equality_key(wanted)
+        parts = ((a.real, b.real), (a.imag, b.imag))
+        return all(abs(x - y) <= self.atol + RTOL * abs(y) for x, y in parts)
 
-def _number(real: Any, imaginary: Any = Fraction(0)) -> Any:
-    return ("number", real, imaginary)
+    def _in_order(self, given: list[Any], wanted: list[Any]) -> bool:
+        return len(given) == len(wanted) and all(map(self.holds, given, wanted))
 
-
-def _float(text: str) -> Any:
-    value = float.fromhex(text)
-    if math.isnan(value):
-        return "nan"
-    return Fraction(value) if math.isfinite(value) else str(value)
-
-
-def _decimal(text: str) -> Any:
-    value = Decimal(text)
-    if value.is_nan():
-        return "nan"
-    if value.is_finite() and abs(value.adjusted()) > MAX_EXPONENT:
-        return str(value.normalize())
-    return Fraction(value) if value.is_finite() else str(float(value))
-
-
-def _sequence(tag: str) -> Callable[[list[Any]], Any]:
-    return lambda parts: (tag, *map(_view, parts))
-
-
-def _set(parts: list[Any]) -> Any:
-    return ("set", frozenset(map(_view, parts)))
-
-
-def _dict(parts: list[Any]) -> Any:
-    values = [_view(part) for part in parts]
-    return ("dict", frozenset(zip(values[::2], values[1::2], strict=True)))
-
-
-def _range(parts: list[Any]) -> Any:
-    start, stop, step = (part if type(part) is int else int(part[1], 16) for part in parts)
-    # Python compares ranges as the sequences they stand for.
-    numbers = range(start, stop, step)
-    if not numbers:
-        return ("range",)
-    only = numbers[0] == numbers[-1]
-    return ("range", numbers[0], numbers[-1], None if only else step)
-
-
-_VIEWS: dict[str, Callable[[list[Any]], Any]] = {
-    "i": lambda parts: _number(Fraction(int(parts[0], 16))),
-    "f": lambda parts: _number(_float(parts[0])),
-    "c": lambda parts: _number(_float(parts[0]), _float(parts[1])),
-    "D": lambda parts: _number(_decimal(parts[0])),
-    "F": lambda parts: _number(_fraction(parts)),
-    "N": lambda parts: _view(parts[1]),
-    "b": lambda parts: ("bytes", parts[0]),
-    "B": lambda parts: ("bytes", parts[0]),
-    "l": _sequence("l"),
-    "t": _sequence("t"),
-    "q": _sequence("q"),
-    "it": _sequence("it"),
-    "A": lambda parts: ("array", _view(parts[1]), *map(_view, parts[2:])),
-    "s": _set,
-    "S": _set,
-    "d": _dict,
-    "r": _range,
-    "/": _sequence("/"),
-    "T": lambda parts: ("time", *parts),
-    "u": lambda parts: _view(parts[1]),
-}
-
-
-def _fraction(parts: list[Any]) -> Fraction:
-    above, below = _integer(parts[0]), _integer(parts[1])
-    if max(above.bit_length(), below.bit_length()) > MAX_FRACTION_BITS:
-        raise _Incomparable
-    return Fraction(above, below)
-
-
-def _integer(tree: Any) -> int:
-    return tree if type(tree) is int else int(tree[1], 16)
-
-
-def _near(given: Any, wanted: Any, atol: float) -> bool:
-    given, wanted = _base(given), _base(wanted)
-    if _is_float(wanted) or (_is_float(given) and _is_number(wanted)):
-        return _near_number(given, wanted, atol)
-    if type(given) is list and type(wanted) is list and given[:1] == wanted[:1]:
-        tag, *parts = wanted
-        if tag in ("l", "t", "q", "it"):
-            return _all_near(given[1:], parts, atol)
-        if tag == "A":
-            return given[2] == wanted[2] and _all_near(given[3:], wanted[3:], atol)
-        if tag == "d":
-            return _near_dict(given[1:], parts, atol)
-    return bool(_view(given) == _view(wanted))
-
-
-def _all_near(given: list[Any], wanted: list[Any], atol: float) -> bool:
-    return len(given) == len(wanted) and all(
-        _near(a, b, atol) for a, b in zip(given, wanted, strict=True)
-    )
-
-
-def _near_dict(given: list[Any], wanted: list[Any], atol: float) -> bool:
-    has = {_view(key): value for key, value in _pairs(given)}
-    needs = {_view(key): value for key, value in _pairs(wanted)}
-    return has.keys() == needs.keys() and all(_near(has[k], needs[k], atol) for k in needs)
-
-
-def _pairs(parts: list[Any]) -> Iterable[tuple[Any, Any]]:
-    return zip(parts[::2], parts[1::2], strict=True)
-
-
-def _near_number(given: Any, wanted: Any, atol: float) -> bool:
-    if not _is_number(given):
-        return False
-    a, b = _view(given), _view(wanted)
-    if a == b:
-        return True
-    values = (*a[1:], *b[1:])
-    if any(type(value) is not Fraction for value in values):
-        return False
-    # Exact arithmetic: no rounding decides at the edge, and huge integers do not overflow.
-    bound = Fraction(atol) + Fraction(RTOL) * max(abs(b[1]), abs(b[2]))
-    return bool(abs(a[1] - b[1]) <= bound and abs(a[2] - b[2]) <= bound)
+    def _unordered(self, given: list[list[Any]], wanted: list[list[Any]]) -> bool:
+        """Pair off equal keys, then what is left in sorted order: the best pairs for numbers."""
+        if len(given) != len(wanted):
+            return False
+        ours = {equality_key(member[0]): member for member in given}
+        theirs = {equality_key(member[0]): member for member in wanted}
+        shared = ours.keys() & theirs.keys()
+        pairs = chain(
+            ((ours[key], theirs[key]) for key in shared),
+            zip(_sorted_rest(ours, shared), _sorted_rest(theirs, shared), strict=True),
+        )
+        return all(self._in_order(a, b) for a, b in pairs)
 
 
 def _base(tree: Any) -> Any:
-    while type(tree) is list and tree[:1] in (["u"], ["N"]):
+    """Return what an instance of a subclass or a numpy scalar is as a plain value."""
+    while _tag(tree) in ("u", "N") and len(tree) == 3:
         tree = tree[2]
     return tree
 
 
-def _is_float(tree: Any) -> bool:
-    return type(tree) is list and tree[:1] in (["f"], ["c"])
+def _tag(tree: Any) -> Any:
+    return tree[0] if type(tree) is list and tree else None
 
 
-def _is_number(tree: Any) -> bool:
-    if type(tree) is list:
-        return tree[:1] in (["i"], ["f"], ["c"], ["D"], ["F"])
-    return type(tree) in (int, bool)
+_KINDS = {tag: tag for tag in ("l", "t", "q", "it", "A")} | {"s": "set", "fs": "set", "d": "dict"}
+
+
+def _kind(tree: Any) -> str | None:
+    tag = _tag(tree)
+    return _KINDS.get(tag) if type(tag) is str else None
+
+
+def _items(tree: list[Any]) -> list[Any]:
+    return tree[{"q": 2, "it": 2, "A": 3}.get(tree[0], 1) :]
+
+
+def _members(tree: list[Any]) -> list[list[Any]]:
+    """Return a set's items as [item], a dict's as [key, value]."""
+    if tree[0] != "d":
+        return [[item] for item in tree[1:]]
+    if len(tree) % 2 == 0:
+        raise Incomparable("a key without a value")
+    return [tree[at : at + 2] for at in range(1, len(tree), 2)]
+
+
+def _sorted_rest(members: dict[str, Any], shared: Iterable[str]) -> list[Any]:
+    left = [member for key, member in members.items() if key not in shared]
+    return sorted(left, key=lambda member: _place(member[0]))
+
+
+def _place(tree: Any) -> tuple[str, list[float]]:
+    """Return where a value goes in an order that has close floats side by side."""
+    numbers: list[float] = []
+
+    def shape(tree: Any) -> str:
+        tree = _base(tree)
+        number = _number(tree)
+        if number is not None and _is_finite(number):
+            numbers.extend((number.real, number.imag))
+            return "#"
+        if _kind(tree) is None:
+            return equality_key(tree)
+        return f"{_kind(tree)}({','.join(map(shape, _items(tree)))})"
+
+    return shape(tree), numbers
+
+
+def _number(tree: Any) -> complex | None:
+    """Return an int (no bool), float or complex; None for anything else or too large a number."""
+    try:
+        if type(tree) is int:
+            return complex(tree)
+        match tree:
+            case ["i", str(digits)]:
+                return complex(int(digits, 16))
+            case ["f", str(real)]:
+                return complex(float.fromhex(real))
+            case ["c", str(real), str(imaginary)]:
+                return complex(float.fromhex(real), float.fromhex(imaginary))
+    except (ValueError, OverflowError):
+        return None
+    return None
+
+
+def _is_finite(number: complex) -> bool:
+    return abs(number.real) < float("inf") and abs(number.imag) < float("inf")

@@ -1,66 +1,108 @@
 """Values as text: what leaves the process of an untrusted program.
 
-A value becomes canonical JSON, a small tagged tree. Types are told apart by identity, never by
-``isinstance`` or ``__class__``, and read through the builtin classes' own slots, so that no method
-of a program's object decides what is reported. The one exception is an iterator, which has to be
-run to be seen.
+A value becomes canonical JSON, a small tree in which every list starts with a tag:
 
-    None, True, 7, "text"     themselves (an int only up to 2**53)
-    ["i", hex] ["f", hex] ["c", re, im]     int, float, complex
-    ["b", hex] ["B", hex]     bytes, bytearray
-    ["l", ...] ["t", ...] ["q", ...]    list, tuple, deque
-    ["s", ...] ["S", ...]     set, frozenset: items sorted by their text
-    ["d", key, value, ...]    dict, in insertion order
-    ["r", a, b, c] ["/", a, b, c]       range, slice
-    ["D", text] ["F", a, b] ["T", type, text]    Decimal, Fraction, date and time types
-    ["A", dtype, shape, ...] ["N", dtype, value]    numpy array (items in order), numpy scalar
-    ["u", type, value]        instance of a subclass of one of these: its base value
-    ["it", type, ...]         iterator or view: what it yields
-    ["R", up]                 the container that lies ``up`` levels above
-    ["o", type]               anything else; equal to nothing
+    None True 7 "text"                 themselves: small ints, text without surrogates
+    ["i", hex] ["su", hex]             larger int; text with surrogates, as UTF-8
+    ["f", hex] ["c", re, im]           float, complex, exactly
+    ["b", hex] ["ba", hex]             bytes, bytearray
+    ["l", ...] ["t", ...] ["q", max, ...]   list, tuple, deque
+    ["s", ...] ["fs", ...]             set, frozenset, sorted by the items' text
+    ["d", key, value, ...]             dict, in its order
+    ["r", a, b, c] ["sl", a, b, c]     range, slice
+    ["k", name]                        Ellipsis, NotImplemented
+    ["D", text] ["F", n, d]            Decimal, Fraction
+    ["date", iso] ["time", iso] ["dt", iso] ["td", days, seconds, us]   of datetime
+    ["A", dtype, shape, ...] ["N", dtype, value]   numpy array (flat), numpy scalar
+    ["u", name, value]                 instance of a subclass: the value it has as its base class
+    ["it", name, ...]                  iterator or dict view: what it yields
+    ["R", up]                          the container ``up`` levels above: a cycle
+    ["o", name]                        anything else; it equals nothing, not even itself
 
-Only the standard library, and of that only what is loaded anyway: the file runs inside the
-sandbox, where every import costs every program.
+Theory of operation. The program shares this process, so its objects are never asked what they are.
+A type is known by identity or, if it is a static type of the interpreter or of an extension module,
+by the name in its C structure; neither can be forged by Python code, unlike ``__class__``,
+``sys.modules`` or a metaclass's ``__name__``. An instance of a subclass is read through its base
+class's slots. Types are looked up by ``id``: as keys of a dict they would run a metaclass's
+``__hash__``. Program code runs in one place only, where an iterator is run to see what it yields.
+
+Only the standard library, and of that only what is loaded anyway: every import would cost every
+program.
 """
 
-import builtins
 import itertools
 import json
 import re
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+
+# Bound here, so that a program that patches the builtins module does not change its own results.
+from builtins import (  # noqa: UP029
+    any,
+    bool,
+    bytearray,
+    bytes,
+    complex,
+    dict,
+    filter,
+    float,
+    frozenset,
+    getattr,
+    id,
+    int,
+    len,
+    list,
+    map,
+    next,
+    range,
+    set,
+    slice,
+    sorted,
+    str,
+    tuple,
+    type,
+    vars,
+)
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from types import MemberDescriptorType, ModuleType
 from typing import Any
+
+from sandbox.decoding import Undecodable, decode, loads
+
+__all__ = [
+    "Undecodable",
+    "Unencodable",
+    "decode",
+    "encode",
+    "encode_exception",
+    "join_list",
+    "loads",
+]
 
 MAX_BYTES = 2 * 2**20
 MAX_NODES = 200_000
-MAX_DEPTH = 100
-MAX_ITERATED = 10_000
+MAX_DEPTH = 200
+MAX_ITEMS = 10_000
+"""Longest iterator that is run to its end."""
 MAX_INT_BITS = 10**6
-MAX_MESSAGE = 4000
-_SAFE_INT = 2**53
+MAX_MESSAGE = 4_000
+"""Longest exception message, in characters."""
 
-_text: Callable[[str], str] = json.encoder.encode_basestring_ascii
-_type = type
-_id = id
-_hex = hex
-_len = len
-_qualname = type.__dict__["__qualname__"].__get__
-_mro = type.__dict__["__mro__"].__get__
-_address = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
-_BUILTIN_ERRORS = {
-    kind
-    for kind in vars(builtins).values()
-    if isinstance(kind, type) and issubclass(kind, BaseException)
-}
+_SMALL = 2**53
+_HEAP_TYPE = 1 << 9
+_MAX_NAME = 200
+_quote: Callable[[str], str] = json.encoder.encode_basestring_ascii
+_flags_of = type.__dict__["__flags__"].__get__
+_module_of = type.__dict__["__module__"].__get__
+_mro_of = type.__dict__["__mro__"].__get__
+_name_of = type.__dict__["__name__"].__get__
+_namespace_of = type.__dict__["__dict__"].__get__
+_maxlen_of = deque.__dict__["maxlen"].__get__
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
 
 
 class Unencodable(Exception):
-    """The value is beyond a bound; the text says which."""
-
-
-class Undecodable(ValueError):
-    """The text stands for something that cannot be made again here."""
+    """The value exceeds a bound; the message says which."""
 
 
 def encode(
@@ -74,341 +116,336 @@ def encode(
 
     Args:
         value: anything.
-        max_bytes: longest text, in bytes (the text is ASCII).
-        max_nodes: most values in it, nested ones counted.
-        max_depth: deepest nesting.
+        max_bytes: longest text, in bytes (it is ASCII).
+        max_nodes: most items of all containers together.
+        max_depth: deepest nesting of the text's lists.
 
     Raises:
-        Unencodable: the value is larger than a bound, or an iterator does not end.
-        BaseException: whatever an iterator of the program raises.
+        Unencodable: the value exceeds a bound.
+        BaseException: whatever an iterator of the program raises under way.
     """
-    try:
-        text = _Encoder(max_bytes, max_nodes, max_depth).encode(value)
-    except RecursionError as error:
-        raise Unencodable("nested too deeply") from error
-    if _len(text) > max_bytes:
+    text = _Encoder(max_bytes, max_nodes, max_depth).text(value)
+    if len(text) > max_bytes:
         raise Unencodable(f"more than {max_bytes} bytes")
     return text
 
 
 def join_list(texts: Iterable[str]) -> str:
     """Return the text of the list whose items have these texts."""
-    return _join("l", texts)
+    return _join('["l"', list(texts))
 
 
 def encode_exception(error: BaseException) -> str:
-    """Return ``[class, nearest builtin class, message]`` as JSON text.
+    """Return ``[class name, nearest builtin class, message]`` as JSON.
 
-    The message is cut to 4,000 characters and its addresses are replaced. Getting it runs the
-    program's ``__str__``; one that fails gives an empty message.
+    The message is cut to 4,000 characters and its addresses are replaced. It is made by the
+    exception's own ``__str__``, which may run for ever; one that fails leaves the message empty.
     """
-    kind = _type(error)
-    nearest = next(base for base in _mro(kind) if base in _BUILTIN_ERRORS)
+    kind = type(error)
+    nearest = next(base for base in _mro_of(kind) if _static_name(base)[0] == "builtins")
     try:
-        message = str.__str__(str(error))
-    except Exception:
+        message = str.__str__(str(error))[:MAX_MESSAGE]
+    except BaseException:  # SystemExit too: the program's code must not decide what happens here
         message = ""
-    message = _address.sub("0x...", message[:MAX_MESSAGE])
-    return f"[{_name(kind)},{_name(nearest)},{_text(message)}]"
+    return f"[{_name(kind)},{_name(nearest)},{_quote(_ADDRESS.sub('0x...', message))}]"
 
 
 class _Encoder:
-    """One value's walk, with its bounds."""
+    """One value's bounds and its path from the root."""
+
+    __slots__ = ("depth", "max_bytes", "max_depth", "max_nodes", "nodes", "path", "room")
 
     def __init__(self, max_bytes: int, max_nodes: int, max_depth: int) -> None:
         self.room = self.max_bytes = max_bytes
         self.nodes = self.max_nodes = max_nodes
         self.max_depth = max_depth
-        self.path: list[int] = []
+        self.depth = 0
+        self.path: dict[int, int] = {}
+        """Position of each container on the path, by its id."""
 
-    def encode(self, value: Any) -> str:
-        self.nodes -= 1
-        if self.nodes < 0:
-            raise Unencodable(f"more than {self.max_nodes} values")
-        kind = _type(value)
-        if (simple := _SIMPLE.get(kind)) is not None:
-            return self._spend(simple(value, self.room))
-        if (nested := _NESTED.get(kind)) is not None:
-            return self._enter(value, nested)
-        if kind in _ITERATED:
-            return self._enter(value, _iterated)
-        return self._uncommon(value, kind)
+    def text(self, value: Any) -> str:
+        kind = type(value)
+        # The two most frequent types, without the detour.
+        if kind is int and -_SMALL <= value <= _SMALL:
+            return int.__repr__(value)
+        if kind is str and value.isascii():
+            self.spend(len(value))
+            return _quote(value)
+        return (_WRITERS.get(id(kind)) or _find_writer(kind))(self, value, kind)
 
-    def each(self, values: Iterable[Any]) -> list[str]:
-        return [self.encode(value) for value in values]
-
-    def _uncommon(self, value: Any, kind: type) -> str:
-        if (text := _from_numpy(value, kind, self)) is not None:
-            return self._spend(text)
-        if (text := _from_library(value, kind)) is not None:
-            return self._spend(text)
-        for base in _mro(kind)[1:]:
-            if base in _SIMPLE:
-                return self._spend(_join("u", [_name(kind), _SIMPLE[base](value, self.room)]))
-            if base in _NESTED:
-                return _join("u", [_name(kind), self._enter(value, _NESTED[base])])
-        return self._spend(_join("o", [_name(kind)]))
-
-    def _enter(self, value: Any, nested: "_Nested") -> str:
-        if _id(value) in self.path:
-            return f'["R",{_len(self.path) - self.path.index(_id(value))}]'
-        if _len(self.path) >= self.max_depth:
-            raise Unencodable(f"nested deeper than {self.max_depth}")
-        self.path.append(_id(value))
-        try:
-            return nested(value, self)
-        finally:
-            self.path.pop()
-
-    def _spend(self, text: str) -> str:
-        self.room -= _len(text)
+    def spend(self, size: int) -> None:
+        """Take ``size`` bytes, at most what the text will need, from the room there is."""
+        self.room -= size
         if self.room < 0:
             raise Unencodable(f"more than {self.max_bytes} bytes")
-        return text
+
+    def check(self, count: int) -> None:
+        """Make sure, before they are looked at, that ``count`` more items are allowed."""
+        if count > self.nodes:
+            raise Unencodable(f"more than {self.max_nodes} items")
+
+    def wrapped(self, start: str, value: Any, kind: Any, writer: "_Writer") -> str:
+        """Return the text of a value inside a list of its own."""
+        self.depth += 1
+        if self.depth > self.max_depth:
+            raise Unencodable(f"nested deeper than {self.max_depth}")
+        text = writer(self, value, kind)
+        self.depth -= 1
+        return f"{start},{text}]"
+
+    def nested(self, start: str, container: object, items: list[Any], order: Any = list) -> str:
+        """Return the text of a container of these items, or of the way back to it."""
+        position = self.path.get(id(container))
+        if position is not None:
+            return f'["R",{len(self.path) - position}]'
+        self.check(len(items))
+        self.nodes -= len(items)
+        self.depth += 1
+        if self.depth > self.max_depth:
+            raise Unencodable(f"nested deeper than {self.max_depth}")
+        self.path[id(container)] = len(self.path)
+        text = self.text
+        texts = [text(item) for item in items]
+        del self.path[id(container)]
+        self.depth -= 1
+        return _join(start, order(texts))
 
 
-_Simple = Callable[[Any, int], str]
-_Nested = Callable[[Any, _Encoder], str]
+_Writer = Callable[[_Encoder, Any, Any], str]
+"""Writes a value as an instance of the type given last, which is its own or a base of it."""
 
 
-def _join(tag: str, parts: Iterable[str]) -> str:
-    return f'["{tag}",{",".join(parts)}]' if (parts := list(parts)) else f'["{tag}"]'
+def _join(start: str, texts: list[str]) -> str:
+    return f"{start},{','.join(texts)}]" if texts else start + "]"
 
 
 def _name(kind: type) -> str:
-    return _text(_qualname(kind))
+    # Not __qualname__: a function's new name must not rename the classes inside it.
+    return _quote(str.__str__(_name_of(kind))[:_MAX_NAME])
 
 
-def _int(value: Any, _room: int) -> str:
+def _static_name(kind: type) -> tuple[str, str]:
+    """Return module and name of a static type, from its C structure; empty for any other."""
+    if _flags_of(kind) & _HEAP_TYPE:
+        return "", ""
+    return _module_of(kind), _name_of(kind)
+
+
+def _is_fraction(kind: type) -> bool:
+    # The one type here that is written in Python, and so has no name in C.
+    module = sys.modules.get("fractions")
+    return type(module) is ModuleType and vars(module).get("Fraction") is kind
+
+
+def _find_writer(kind: type) -> "_Writer":
+    """Return the writer of a type that is not among the common ones."""
+    name = _static_name(kind)
+    if (writer := _BY_NAME.get(name)) is None:
+        if _is_fraction(kind):
+            return _write_fraction
+        bases = _mro_of(kind)[1:]
+        if name[0] == "numpy" and any(_static_name(base) == _GENERIC for base in bases):
+            writer = _write_numpy_scalar
+        else:
+            writer = next(filter(None, map(_base_writer, bases)), _write_opaque)
+    if name[0]:
+        # A static type lives for ever, so that its id is never another's.
+        _WRITERS[id(kind)] = writer
+    return writer
+
+
+def _base_writer(base: type) -> "_Writer | None":
+    """Return the writer for instances of a base's subclasses, if it holds a value of its own."""
+    writer = _WRITERS.get(id(base)) or _find_writer(base)
+    if writer in (_write_opaque, _write_iterator):
+        return None
+    return lambda encoder, value, kind: encoder.wrapped(f'["u",{_name(kind)}', value, base, writer)
+
+
+_GENERIC = ("numpy", "generic")
+
+
+def _write_opaque(_encoder: _Encoder, _value: Any, kind: Any) -> str:
+    return f'["o",{_name(kind)}]'
+
+
+def _write_int(encoder: _Encoder, value: Any, _kind: Any) -> str:
     exact = int.__index__(value)
-    if -_SAFE_INT <= exact <= _SAFE_INT:
+    if -_SMALL <= exact <= _SMALL:
         return int.__repr__(exact)
-    if int.bit_length(exact) > MAX_INT_BITS:
+    if exact.bit_length() > MAX_INT_BITS:
         raise Unencodable(f"an integer of more than {MAX_INT_BITS} bits")
-    return f'["i","{_hex(exact)}"]'
+    encoder.spend(exact.bit_length() // 4)
+    return f'["i","{exact:#x}"]'
 
 
-def _str(value: Any, room: int) -> str:
-    if str.__len__(value) > room:
-        raise Unencodable("too many bytes")
-    return _text(str.__str__(value))
+def _write_str(encoder: _Encoder, value: Any, _kind: Any) -> str:
+    exact = str.__str__(value)
+    encoder.spend(len(exact))
+    if not exact.isascii():
+        try:
+            exact.encode()
+        except UnicodeEncodeError:
+            # As JSON escapes, a high and a low surrogate would turn into one character.
+            return f'["su","{exact.encode("utf-8", "surrogatepass").hex()}"]'
+    return _quote(exact)
 
 
-def _bytes(value: Any, room: int) -> str:
-    return _hexed("b", bytes.__len__(value), room, lambda: bytes.hex(value))
+def _write_bytes(encoder: _Encoder, value: Any, kind: Any) -> str:
+    encoder.spend(2 * kind.__len__(value))
+    return f'["{"b" if kind is bytes else "ba"}","{kind.hex(value)}"]'
 
 
-def _bytearray(value: Any, room: int) -> str:
-    return _hexed("B", bytearray.__len__(value), room, lambda: bytearray.hex(value))
-
-
-def _hexed(tag: str, size: int, room: int, make: Callable[[], str]) -> str:
-    if 2 * size > room:
-        raise Unencodable("too many bytes")
-    return f'["{tag}","{make()}"]'
-
-
-def _complex(value: Any, _room: int) -> str:
+def _write_complex(_encoder: _Encoder, value: Any, _kind: Any) -> str:
     exact = complex.__complex__(value)
-    return f'["c","{float.hex(exact.real)}","{float.hex(exact.imag)}"]'
+    return f'["c","{exact.real.hex()}","{exact.imag.hex()}"]'
 
 
-_SIMPLE: dict[type, _Simple] = {
-    type(None): lambda _value, _room: "null",
-    bool: lambda value, _room: "true" if value is True else "false",
-    int: _int,
-    str: _str,
-    float: lambda value, _room: f'["f","{float.hex(value)}"]',
-    complex: _complex,
-    bytes: _bytes,
-    bytearray: _bytearray,
-}
-_NESTED: dict[type, _Nested] = {
-    list: lambda value, encoder: _join("l", encoder.each(list.__iter__(value))),
-    tuple: lambda value, encoder: _join("t", encoder.each(tuple.__iter__(value))),
-    deque: lambda value, encoder: _join("q", encoder.each(deque.__iter__(value))),
-    dict: lambda value, encoder: _join(
-        "d", encoder.each(part for pair in dict.items(value) for part in pair)
+def _write_list(encoder: _Encoder, value: Any, _kind: Any) -> str:
+    encoder.check(list.__len__(value))
+    return encoder.nested('["l"', value, [*list.__iter__(value)])
+
+
+def _write_tuple(encoder: _Encoder, value: Any, _kind: Any) -> str:
+    encoder.check(tuple.__len__(value))
+    return encoder.nested('["t"', value, [*tuple.__iter__(value)])
+
+
+def _write_deque(encoder: _Encoder, value: Any, _kind: Any) -> str:
+    encoder.check(deque.__len__(value))
+    return encoder.nested('["q"', value, [_maxlen_of(value), *deque.__iter__(value)])
+
+
+def _write_set(encoder: _Encoder, value: Any, kind: Any) -> str:
+    encoder.check(kind.__len__(value))
+    start = '["s"' if kind is set else '["fs"'
+    return encoder.nested(start, value, [*kind.__iter__(value)], sorted)
+
+
+def _write_dict(encoder: _Encoder, value: Any, _kind: Any) -> str:
+    encoder.check(2 * dict.__len__(value))
+    return encoder.nested('["d"', value, [part for pair in dict.items(value) for part in pair])
+
+
+def _write_ordered_dict(encoder: _Encoder, value: Any, kind: Any) -> str:
+    return encoder.wrapped(f'["u",{_name(kind)}', value, kind, _write_in_own_order)
+
+
+def _write_in_own_order(encoder: _Encoder, value: Any, kind: Any) -> str:
+    # Its own order differs from the dict's after move_to_end, but walking in it hashes the keys,
+    # which may run code of the program.
+    if any(type(key) not in (str, int, float, bool, bytes) for key in dict.keys(value)):
+        return _write_dict(encoder, value, kind)
+    keys = [*OrderedDict.__iter__(value)]
+    pairs = [part for key in keys for part in (key, dict.__getitem__(value, key))]
+    return encoder.nested('["d"', value, pairs)
+
+
+def _write_bounds(encoder: _Encoder, value: Any, kind: Any) -> str:
+    parts = [value.start, value.stop, value.step]
+    return encoder.nested('["r"' if kind is range else '["sl"', value, parts)
+
+
+def _write_iterator(encoder: _Encoder, value: Any, kind: Any) -> str:
+    # Program code runs in this line and in no other.
+    items = list(itertools.islice(value, MAX_ITEMS + 1))
+    if len(items) > MAX_ITEMS:
+        raise Unencodable(f"an iterator of more than {MAX_ITEMS} items")
+    return encoder.nested(f'["it",{_name(kind)}', value, items)
+
+
+def _write_decimal(encoder: _Encoder, value: Any, kind: Any) -> str:
+    # Upper case, whatever the program's decimal context says.
+    text = kind.__str__(value).upper()
+    encoder.spend(len(text))
+    return f'["D","{text}"]'
+
+
+def _write_fraction(encoder: _Encoder, value: Any, kind: Any) -> str:
+    slots = [_namespace_of(kind).get(name) for name in ("_numerator", "_denominator")]
+    if any(type(slot) is not MemberDescriptorType for slot in slots):
+        return _write_opaque(encoder, value, kind)
+    parts = [slot.__get__(value) for slot in slots]
+    if any(type(part) is not int for part in parts):
+        return _write_opaque(encoder, value, kind)
+    return encoder.nested('["F"', value, parts)
+
+
+def _write_date(_encoder: _Encoder, value: Any, kind: Any) -> str:
+    return f'["date","{kind.isoformat(value)}"]'
+
+
+def _write_time(encoder: _Encoder, value: Any, kind: Any) -> str:
+    zone = kind.tzinfo.__get__(value)
+    # A time zone of another type would be called, and may be the program's.
+    if zone is not None and _static_name(type(zone)) != ("datetime", "timezone"):
+        return _write_opaque(encoder, value, kind)
+    return f'["{"dt" if _name_of(kind) == "datetime" else "time"}","{kind.isoformat(value)}"]'
+
+
+def _write_timedelta(_encoder: _Encoder, value: Any, kind: Any) -> str:
+    parts = [getattr(kind, name).__get__(value) for name in ("days", "seconds", "microseconds")]
+    return _join('["td"', [int.__repr__(part) for part in parts])
+
+
+def _write_array(encoder: _Encoder, value: Any, kind: Any) -> str:
+    array = kind.view(value, kind)
+    encoder.check(array.size)
+    shape = ",".join(map(str, array.shape))
+    start = f'["A",{_quote(array.dtype.str)},[{shape}]'
+    return encoder.nested(start, value, array.reshape(-1).tolist())
+
+
+def _write_numpy_scalar(encoder: _Encoder, value: Any, kind: Any) -> str:
+    item = kind.item(value)
+    if type(item) is kind:  # longdouble has no Python type to go to
+        return _write_opaque(encoder, value, kind)
+    start = f'["N",{_quote(kind.dtype.__get__(value).str)}'
+    return encoder.wrapped(start, item, None, lambda inner, plain, _: inner.text(plain))
+
+
+_EMPTY: tuple[Any, ...] = ([], {}, {}.values(), {}.items(), deque(), OrderedDict())
+_ITERABLE: tuple[Any, ...] = ((), "", "\u00e9", b"", bytearray(), set(), range(0), range(2**70))
+_ITERATORS: tuple[type, ...] = (
+    *(type(iter(iterable)) for iterable in _EMPTY + _ITERABLE),
+    *(type(reversed(iterable)) for iterable in _EMPTY),
+    *(
+        type(view)
+        for d in _EMPTY
+        if hasattr(d, "keys")
+        for view in (d.keys(), d.values(), d.items())
     ),
-    set: lambda value, encoder: _join("s", sorted(encoder.each(set.__iter__(value)))),
-    frozenset: lambda value, encoder: _join("S", sorted(encoder.each(frozenset.__iter__(value)))),
-    range: lambda value, encoder: _join("r", encoder.each((value.start, value.stop, value.step))),
-    slice: lambda value, encoder: _join("/", encoder.each((value.start, value.stop, value.step))),
+    *(type(_ for _ in ()), type(iter(int, 0))),
+    *(map, zip, filter, enumerate, reversed),
+    *(kind for kind in vars(itertools).values() if type(kind) is type),
+)
+_WRITERS: dict[int, _Writer] = {
+    id(type(None)): lambda _encoder, _value, _kind: "null",
+    id(bool): lambda _encoder, value, _kind: "true" if value else "false",
+    id(int): _write_int,
+    id(float): lambda _encoder, value, _kind: f'["f","{float.hex(value)}"]',
+    id(complex): _write_complex,
+    id(str): _write_str,
+    id(bytes): _write_bytes,
+    id(bytearray): _write_bytes,
+    id(list): _write_list,
+    id(tuple): _write_tuple,
+    id(deque): _write_deque,
+    id(set): _write_set,
+    id(frozenset): _write_set,
+    id(dict): _write_dict,
+    id(OrderedDict): _write_ordered_dict,
+    id(range): _write_bounds,
+    id(slice): _write_bounds,
+    id(type(...)): lambda _encoder, _value, _kind: '["k","Ellipsis"]',
+    id(type(NotImplemented)): lambda _encoder, _value, _kind: '["k","NotImplemented"]',
+    **dict.fromkeys(map(id, _ITERATORS), _write_iterator),
 }
-_ITERATED: set[type] = {
-    type(iter([])),
-    type(reversed([])),
-    type(iter(())),
-    type(iter("")),
-    type(iter("\u00e9")),
-    type(iter(b"")),
-    type(iter(range(0))),
-    type(iter(range(2**70))),
-    type(iter({})),
-    type(iter({}.values())),
-    type(iter({}.items())),
-    type(reversed({})),
-    type(iter(set())),
-    type({}.keys()),
-    type({}.values()),
-    type({}.items()),
-    type(_ for _ in ()),
-    map,
-    zip,
-    filter,
-    enumerate,
-    reversed,
-    *(kind for kind in vars(itertools).values() if isinstance(kind, type)),
-}
-
-
-def _iterated(value: Any, encoder: _Encoder) -> str:
-    """Run an iterator; what it raises is the program's own error."""
-    items: list[str] = []
-    for item in value:
-        if _len(items) == MAX_ITERATED:
-            raise Unencodable(f"an iterator of more than {MAX_ITERATED} items")
-        items.append(encoder.encode(item))
-    return _join("it", [_name(_type(value)), *items])
-
-
-def _from_library(value: Any, kind: type) -> str | None:
-    """Text of exact types of standard modules that the program has loaded, else None."""
-    module = sys.modules.get(_LIBRARY.get(_qualname(kind), ""))
-    if module is None or vars(module).get(_qualname(kind)) is not kind:
-        return None
-    name: str = _qualname(kind)
-    if name == "Decimal":
-        return _join("D", [_text(kind.__str__(value))])
-    if name == "Fraction":
-        return _join("F", [_int(value._numerator, 0), _int(value._denominator, 0)])
-    if name == "timedelta":
-        parts = (value.days, value.seconds, value.microseconds)
-        return _join("T", [_text(name), _text(",".join(map(str, parts)))])
-    return _join("T", [_text(name), _text(kind.isoformat(value))])
-
-
-_LIBRARY = {
-    "Decimal": "decimal",
-    "Fraction": "fractions",
-    "date": "datetime",
-    "datetime": "datetime",
-    "time": "datetime",
-    "timedelta": "datetime",
-}
-
-
-def _from_numpy(value: Any, kind: type, encoder: _Encoder) -> str | None:
-    """Text of numpy arrays and scalars of numpy's own types, else None."""
-    numpy: Any = sys.modules.get("numpy")
-    if numpy is None:
-        return None
-    if kind is numpy.ndarray:
-        shape = [int(size) for size in value.shape]
-        array: Any = kind
-        items = encoder.each(array.tolist(array.ravel(value)))
-        return _join("A", [_text(value.dtype.str), _join("t", map(str, shape)), *items])
-    if numpy.generic in _mro(kind) and vars(numpy).get(_qualname(kind)) is kind:
-        return _join("N", [_text(value.dtype.str), encoder.encode(numpy.generic.item(value))])
-    return None
-
-
-def loads(text: str, *, max_bytes: int = 2 * MAX_BYTES) -> Any:
-    """Parse the JSON of a text that nobody vouches for.
-
-    Raises:
-        ValueError: it is no JSON, is too long or nested too deeply, or holds NaN or Infinity.
-    """
-    if len(text) > max_bytes:
-        raise ValueError(f"more than {max_bytes} bytes")
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
-
-
-def decode(text: str) -> Any:
-    """Return the value that a text stands for; a subclass comes back as its base value.
-
-    Iterators come back as fresh iterators over the same items.
-
-    Raises:
-        Undecodable: the text is no encoding, or holds something that cannot be made again.
-    """
-    try:
-        return _decode(loads(text))
-    except Undecodable:
-        raise
-    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
-        raise Undecodable(str(error)) from error
-
-
-def _decode(tree: Any) -> Any:
-    if type(tree) is not list:
-        if type(tree) in (dict, float):
-            raise Undecodable(f"no encoding: {tree!r:.100}")
-        return tree
-    tag, *parts = tree
-    make = _DECODERS.get(tag) if type(tag) is str else None
-    if make is None:
-        raise Undecodable(f"nothing can be made of {tag!r:.100}")
-    return make(parts)
-
-
-def _decode_all(parts: list[Any]) -> Iterator[Any]:
-    return (_decode(part) for part in parts)
-
-
-def _decode_dict(parts: list[Any]) -> dict[Any, Any]:
-    values = list(_decode_all(parts))
-    return dict(zip(values[::2], values[1::2], strict=True))
-
-
-def _decode_decimal(parts: list[Any]) -> Any:
-    from decimal import Decimal
-
-    return Decimal(parts[0])
-
-
-def _decode_fraction(parts: list[Any]) -> Any:
-    from fractions import Fraction
-
-    return Fraction(_decode(parts[0]), _decode(parts[1]))
-
-
-def _decode_time(parts: list[Any]) -> Any:
-    import datetime
-
-    name, text = parts
-    if name == "timedelta":
-        return datetime.timedelta(*(int(part) for part in text.split(",")))
-    if name not in ("date", "datetime", "time"):
-        raise Undecodable(f"no time type: {name!r:.100}")
-    return getattr(datetime, name).fromisoformat(text)
-
-
-_DECODERS: dict[str, Callable[[list[Any]], Any]] = {
-    "i": lambda parts: int(parts[0], 16),
-    "f": lambda parts: float.fromhex(parts[0]),
-    "c": lambda parts: complex(*map(float.fromhex, parts)),
-    "b": lambda parts: bytes.fromhex(parts[0]),
-    "B": lambda parts: bytearray.fromhex(parts[0]),
-    "l": lambda parts: list(_decode_all(parts)),
-    "t": lambda parts: tuple(_decode_all(parts)),
-    "q": lambda parts: deque(_decode_all(parts)),
-    "s": lambda parts: set(_decode_all(parts)),
-    "S": lambda parts: frozenset(_decode_all(parts)),
-    "d": _decode_dict,
-    "r": lambda parts: range(*_decode_all(parts)),
-    "/": lambda parts: slice(*_decode_all(parts)),
-    "D": _decode_decimal,
-    "F": _decode_fraction,
-    "T": _decode_time,
-    "N": lambda parts: _decode(parts[1]),
-    "u": lambda parts: _decode(parts[1]),
-    "it": lambda parts: iter(list(_decode_all(parts[1:]))),
+_BY_NAME: dict[tuple[str, str], _Writer] = {
+    ("decimal", "Decimal"): _write_decimal,
+    ("datetime", "date"): _write_date,
+    ("datetime", "time"): _write_time,
+    ("datetime", "datetime"): _write_time,
+    ("datetime", "timedelta"): _write_timedelta,
+    ("numpy", "ndarray"): _write_array,
 }

@@ -1,11 +1,19 @@
+import builtins
+import decimal
+import itertools
 import json
+import sys
+import types
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
 from enum import IntEnum
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from values import VALUES
 
 from sandbox.encoding import Undecodable, Unencodable, decode, encode, encode_exception, loads
@@ -40,8 +48,13 @@ def test_nan_survives():
     assert np.isnan(decode(encode(float("nan"))))
 
 
-def test_a_lone_surrogate_survives():
-    assert decode(encode("a\ud800b")) == "a\ud800b"
+@given(st.text(st.characters(min_codepoint=0xD700, max_codepoint=0xE010), max_size=5))
+def test_surrogates_survive_lone_or_paired(text):
+    assert decode(encode(text)) == text
+
+
+def test_two_surrogates_are_not_the_character_they_would_make_in_json():
+    assert encode("\ud83d\ude00") != encode("\U0001f600")
 
 
 def test_an_integer_too_long_for_decimal_text_survives():
@@ -62,9 +75,9 @@ class Colour(IntEnum):
 @pytest.mark.parametrize(
     ("value", "tag", "base"),
     [
-        (Counter("aab"), "Counter", {"a": 2, "b": 1}),
-        (OrderedDict(a=1), "OrderedDict", {"a": 1}),
-        (defaultdict(int, a=1), "defaultdict", {"a": 1}),
+        (Counter("aab"), "Counter", Counter("aab")),
+        (OrderedDict(a=1), "OrderedDict", OrderedDict(a=1)),
+        (defaultdict(int, a=1), "defaultdict", defaultdict(None, a=1)),
         (Point(1, 2), "Point", (1, 2)),
         (Colour.RED, "Colour", 1),
     ],
@@ -76,7 +89,15 @@ def test_a_subclass_keeps_its_name_and_its_base_value(value, tag, base):
 
 
 @pytest.mark.parametrize(
-    "value", [date(2024, 2, 29), datetime(2024, 2, 29, 1, 2, tzinfo=UTC), timedelta(1, 2, 3)]
+    "value",
+    [
+        date(2024, 2, 29),
+        time(1, 2, 3, 4),
+        datetime(2024, 2, 29, 1, 2),  # noqa: DTZ001
+        datetime(2024, 2, 29, 1, 2, tzinfo=UTC),
+        datetime(2024, 2, 29, 1, 2, tzinfo=timezone(timedelta(hours=-3, seconds=7))),
+        timedelta(-1, 2, 3),
+    ],
 )
 def test_times_survive(value):
     assert _same(decode(encode(value)), value)
@@ -84,7 +105,50 @@ def test_times_survive(value):
 
 def test_an_array_keeps_type_and_shape():
     text = encode(np.arange(6, dtype=np.int32).reshape(2, 3))
-    assert json.loads(text) == ["A", "<i4", ["t", 2, 3], 0, 1, 2, 3, 4, 5]
+    assert json.loads(text) == ["A", "<i4", [2, 3], 0, 1, 2, 3, 4, 5]
+    assert decode(text).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert decode(text).dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([[1.5, np.inf]], np.float32).T,
+        np.array(["a", "bcd"]),
+        np.array(3),
+        np.zeros((0, 2), bool),
+        np.arange(10)[::3],
+    ],
+)
+def test_plain_arrays_survive(array):
+    again = decode(encode(array))
+    assert (again.dtype, again.shape) == (array.dtype, array.shape)
+    assert np.array_equal(again, array)
+
+
+def test_an_object_array_cannot_be_made_again_but_its_items_are_seen():
+    text = encode(np.array([1, "a", object()], object))
+    assert json.loads(text)[3:] == [1, "a", ["o", "object"]]
+    with pytest.raises(Undecodable):
+        decode(text)
+
+
+def test_a_huge_view_of_one_number_is_refused_before_it_is_made():
+    with pytest.raises(Unencodable, match="items"):
+        encode(np.broadcast_to(np.float64(1), (10**6, 10**6)))
+
+
+def test_an_array_subclass_is_read_as_an_array():
+    class Mine(np.ndarray):
+        def tolist(self):
+            raise RuntimeError("asked")
+
+        def __getitem__(self, at):
+            raise RuntimeError("asked")
+
+    text = encode(np.arange(2).view(Mine))
+    assert json.loads(text)[:2] == ["u", "Mine"]
+    assert decode(text).tolist() == [0, 1]
 
 
 def test_a_numpy_scalar_is_not_mistaken_for_the_float_it_extends():
@@ -106,6 +170,21 @@ def test_a_list_that_holds_itself_is_said_to():
     value = [1, []]
     value[1].append(value)
     assert json.loads(encode(value)) == ["l", 1, ["l", ["R", 2]]]
+
+
+def test_cycles_through_lists_deques_and_dicts_are_made_again():
+    value = {"a": [deque()]}
+    value["a"][0].append(value)
+    again = decode(encode(value))
+    assert again["a"][0][0] is again
+
+
+def test_a_cycle_through_a_tuple_cannot_be_made_again():
+    value = ([],)
+    value[0].append(value)
+    assert json.loads(encode(value)) == ["t", ["l", ["R", 2]]]
+    with pytest.raises(Undecodable, match="cycle"):
+        decode(encode(value))
 
 
 def test_the_same_list_twice_is_no_cycle():
@@ -185,6 +264,161 @@ def test_a_metaclass_cannot_change_the_name():
     assert json.loads(encode(thing)) == ["o", "Thing"]
 
 
+class Asked(Exception):
+    pass
+
+
+def _ask(*_args, **_more):
+    raise Asked
+
+
+def test_a_metaclass_is_not_asked_for_hash_or_equality_of_its_class():
+    meta = type("Meta", (type,), dict.fromkeys(["__hash__", "__eq__", "__instancecheck__"], _ask))
+    assert json.loads(encode(meta("Thing", (), {})())) == ["o", "Thing"]
+    assert decode(encode(meta("Things", (list,), {})([1]))) == [1]
+
+
+def test_a_name_that_is_no_plain_text_is_read_as_text():
+    class Name(str):
+        __str__ = __repr__ = __len__ = __getitem__ = isascii = _ask
+
+    assert json.loads(encode(type(Name("Thing"), (), {})())) == ["o", "Thing"]
+
+
+def test_items_are_read_without_their_hash_or_equality():
+    class Key:
+        armed = False
+
+        def __hash__(self):
+            return _ask() if Key.armed else 1
+
+        __eq__ = _ask
+
+    key = Key()
+    values = [{key: 1}, {key}, frozenset([key]), OrderedDict({key: 1})]
+    Key.armed = True
+    assert [json.loads(encode(value))[0] for value in values] == ["d", "s", "fs", "u"]
+
+
+def test_a_module_put_in_place_of_a_library_is_not_asked(monkeypatch):
+    class Fake(types.ModuleType):
+        __getattribute__ = _ask
+
+    for name in ("decimal", "fractions", "datetime", "numpy"):
+        monkeypatch.setitem(sys.modules, name, Fake(name))
+    assert json.loads(encode(Decimal("1.50"))) == ["D", "1.50"]
+    assert json.loads(encode(np.float64(1.0))) == ["N", "<f8", ["f", "0x1.0000000000000p+0"]]
+
+
+def test_a_class_called_fraction_is_no_fraction(monkeypatch):
+    fake = types.ModuleType("fractions")
+    fake.Fraction = type("Fraction", (), {"_numerator": property(_ask), "_denominator": 1})
+    monkeypatch.setitem(sys.modules, "fractions", fake)
+    assert json.loads(encode(fake.Fraction())) == ["o", "Fraction"]
+
+
+def test_a_time_zone_of_the_programs_own_is_not_asked():
+    class Zone(tzinfo):
+        utcoffset = dst = tzname = _ask
+
+    moment = datetime(2024, 1, 1, tzinfo=Zone())
+    assert json.loads(encode(moment)) == ["o", "datetime"]
+
+
+def test_subclasses_of_library_types_are_read_by_their_base():
+    class Money(Decimal):
+        __str__ = __format__ = _ask
+
+    class Half(Fraction):
+        numerator = denominator = property(_ask)
+        __str__ = _ask
+
+    class Day(date):
+        isoformat = __str__ = _ask
+
+    values = [Money("1.5"), Half(1, 2), Day(2024, 1, 2)]
+    assert decode(encode(values)) == [Decimal("1.5"), Fraction(1, 2), date(2024, 1, 2)]
+
+
+def test_an_iterator_subclass_is_opaque_and_does_not_run():
+    class Mapped(map):
+        __next__ = __iter__ = _ask
+
+    assert json.loads(encode(Mapped(_ask, [1]))) == ["o", "Mapped"]
+
+
+def test_patched_builtins_do_not_change_what_is_reported(monkeypatch):
+    for name in ("len", "sorted", "id", "map", "getattr"):
+        monkeypatch.setattr(builtins, name, _ask)
+    text = encode([{3, 1}, 2**70, b"x", Decimal(1)])
+    monkeypatch.undo()
+    assert decode(text) == [{1, 3}, 2**70, b"x", Decimal(1)]
+
+
+def test_a_decimal_context_does_not_change_the_text():
+    with decimal.localcontext() as context:
+        context.capitals = 0
+        assert json.loads(encode(Decimal("1E+5"))) == ["D", "1E+5"]
+
+
+def test_an_ordered_dict_keeps_its_own_order():
+    value = OrderedDict(a=1, b=2)
+    value.move_to_end("a")
+    assert list(decode(encode(value))) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("view", "kind"),
+    [({"a": 1}.keys(), "dict_keys"), ({"a": 1}.items(), "dict_items"), ({0: 1}.values(), "x")],
+)
+def test_dict_views_come_back_as_views(view, kind):
+    again = decode(encode(view))
+    assert type(again) is type(view)
+    assert list(again) == list(view)
+    assert kind == "x" or again == view
+
+
+def test_iterators_of_every_builtin_kind_are_run():
+    iterators = [
+        iter("ab"),
+        reversed([1]),
+        zip([1], [2], strict=False),
+        enumerate("a"),
+        itertools.chain([1]),
+    ]
+    assert [json.loads(encode(i))[0] for i in iterators] == ["it"] * 5
+    assert list(decode(encode(iter({3: 4}.items())))) == [(3, 4)]
+
+
+@pytest.mark.parametrize("value", [..., NotImplemented, range(3, 2**70, 2), slice(1, None, [2])])
+def test_lesser_builtins_survive(value):
+    assert decode(encode(value)) == value
+
+
+def test_a_deque_keeps_its_bound():
+    assert decode(encode(deque([1, 2], maxlen=2))).maxlen == 2
+
+
+def test_nesting_up_to_the_bound_travels():
+    assert decode(encode(_deep(199))) == _deep(199)
+
+
+def test_a_forged_array_cannot_ask_for_memory():
+    assert decode('["A","<U900000000",[1],"a"]').nbytes < 100
+
+
+def test_thousands_of_equal_hashes_are_refused():
+    numbers = ",".join(f'["i","{n * (2**61 - 1):#x}"]' for n in range(2000))
+    with pytest.raises(Undecodable, match="hashes"):
+        decode(f'["s",{numbers}]')
+
+
+def test_depth_is_bounded_in_parsing():
+    assert loads("[" * 250 + "]" * 250)
+    with pytest.raises(ValueError, match="deeper"):
+        loads("[" * 251 + "]" * 251)
+
+
 def _deep(levels):
     value = []
     for _ in range(levels):
@@ -201,7 +435,7 @@ def _endless():
     ("make", "word"),
     [
         (lambda: _deep(500), "deeper"),
-        (lambda: [0] * 300_000, "values"),
+        (lambda: [0] * 300_000, "items"),
         (lambda: "x" * 3_000_000, "bytes"),
         (lambda: b"x" * 3_000_000, "bytes"),
         (lambda: ["x" * 1000] * 3000, "bytes"),
@@ -220,16 +454,17 @@ def test_an_exception_is_its_class_the_nearest_builtin_one_and_its_message():
             return "at 0x7f00deadbeef"
 
     assert json.loads(encode_exception(Mine())) == [
-        "test_an_exception_is_its_class_the_nearest_builtin_one_and_its_message.<locals>.Mine",
+        "Mine",
         "KeyError",
         "at 0x...",
     ]
 
 
-def test_an_exception_whose_message_fails_has_none():
+@pytest.mark.parametrize("failure", [ValueError, SystemExit])
+def test_an_exception_whose_message_fails_has_none(failure):
     class Broken(Exception):
         def __str__(self):
-            raise ValueError
+            raise failure
 
     assert json.loads(encode_exception(Broken()))[1:] == ["Exception", ""]
 
