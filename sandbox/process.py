@@ -130,15 +130,15 @@ class ZygoteProcess:
             data += part
         return data
 
-    def fork(self, role: int, slot: int, fds: list[int]) -> Child:
-        """Have a child forked that gets the descriptors.
+    def fork(self, role: int, slot: int, task_bytes: int, fds: list[int]) -> Child:
+        """Have a child forked that gets the descriptors: task, result area, channel.
 
         Raises:
             ZygoteLost: It did not answer.
         """
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
         try:
-            self._control.sendmsg([COMMAND.pack(role, slot)], rights)
+            self._control.sendmsg([COMMAND.pack(role, slot, task_bytes)], rights)
             while True:
                 data, ancillary, _, _ = self._control.recvmsg(REPORT.size, socket.CMSG_SPACE(4))
                 if len(data) < REPORT.size:
@@ -203,6 +203,7 @@ def environment(hash_seed: int) -> dict[str, str]:
         "TZ": "UTC",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
+        "LD_BIND_NOW": "1",  # or every child resolves, and so copies, the same addresses again
     }
 
 

@@ -145,9 +145,10 @@ class _Scene:
 
 def _try(zygote: ZygoteProcess, facts: dict[str, str]) -> list[tuple[str, str, str]]:
     task = Task(json.dumps(facts), "", (), 0, 256 * 2**20, 20, 0, 0)
-    area, fd = memory.result_area(_AREA_BYTES), memory.sealed(job.dump(task))
+    data = job.dump(task)
+    area, fd = memory.result_area(_AREA_BYTES), memory.sealed(data)
     try:
-        child = zygote.fork(PROBE, PROBE, [fd, area])
+        child = zygote.fork(PROBE, PROBE, len(data), [fd, area])
         if zygote.wait(ANSWER_TIMEOUT_S) is None:
             child.kill()
             zygote.wait(ANSWER_TIMEOUT_S)

@@ -98,9 +98,10 @@ class Session:
     def _fork(
         self, stack: ExitStack, role: int, reader: "_Reader", channel: list[int], first: int
     ) -> Child:
-        fd = memory.sealed(job.dump(self._task(role, first)))
+        task = job.dump(self._task(role, first))
+        fd = memory.sealed(task)
         try:
-            child = self._zygote.fork(role, role, [fd, reader.fd, *channel])
+            child = self._zygote.fork(role, role, len(task), [fd, reader.fd, *channel])
         finally:
             for mine in (fd, *channel):
                 os.close(mine)

@@ -5,10 +5,11 @@ The environment as a whole stays closed: a benchmark's package would hold its ow
 
 import _sitebuiltins
 import builtins
+import contextlib
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -80,7 +81,23 @@ def prepare(packages: dict[str, str], *, wide: bool) -> list[str]:
     builtins.quit = _sitebuiltins.Quitter("quit", "Ctrl-D (i.e. EOF)")
     sys.meta_path.append(PackageFinder(packages))
     names = PRELOADED + ([*WIDE, *packages] if wide else [])
-    return [name for name in names if _load(name)]
+    with _no_fork_hooks():
+        return [name for name in names if _load(name)]
+
+
+@contextlib.contextmanager
+def _no_fork_hooks() -> Iterator[None]:
+    """Keep modules from registering what to do after a fork.
+
+    The zygote has one thread and holds no locks, so there is nothing to mend; and ``random`` would
+    give each child a seed of its own, which programs must not have.
+    """
+    original = os.register_at_fork
+    os.register_at_fork = lambda **_: None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os.register_at_fork = original
 
 
 def _load(name: str) -> bool:

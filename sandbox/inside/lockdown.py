@@ -28,6 +28,9 @@ _CAPABILITY_VERSION_3 = 0x20080522
 STACK_BYTES = 8 * 2**20
 OPEN_FILES = 64
 
+_LIMIT = struct.Struct("=QQ")
+_U32 = struct.Struct("=I")
+
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -74,41 +77,56 @@ def drop_capabilities() -> None:
     check(libc.capset(header, bytes(24)), "capset")
 
 
-class SeccompFilter:
-    """A filter in the form that the kernel wants, ready to be loaded by each child.
+class ChildLocks:
+    """What each child does to itself, with every argument made ready beforehand.
 
     Args:
-        code: The assembled filter.
-        own_pid_at: Byte offsets where the child's process id goes.
+        own_bytes: Address space of the interpreter itself, which a memory limit comes on top of.
+        filter_code: The assembled seccomp filter; empty for none.
+        own_pid_at: Byte offsets in it where the child's process id goes.
     """
 
-    def __init__(self, code: bytes, own_pid_at: tuple[int, ...]) -> None:
-        self._code = ctypes.create_string_buffer(code, len(code))
-        self._program = ctypes.create_string_buffer(
-            struct.pack("@HP", len(code) // 8, ctypes.addressof(self._code))
-        )
-        self._address = ctypes.c_ulong(ctypes.addressof(self._program))
+    def __init__(self, own_bytes: int, filter_code: bytes, own_pid_at: tuple[int, ...]) -> None:
+        self._own_bytes = own_bytes
+        self._parent = os.getpid()
         self._own_pid_at = own_pid_at
+        self._code = ctypes.create_string_buffer(filter_code, len(filter_code))
+        self._program = ctypes.create_string_buffer(
+            struct.pack("@HP", len(filter_code) // 8, ctypes.addressof(self._code))
+        )
+        self._program_at = ctypes.addressof(self._program) if filter_code else 0
+        self._limit = ctypes.create_string_buffer(16)
+        self._limit_at = ctypes.addressof(self._limit)
+        self._prctl = libc["prctl"]
+        self._prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+        self._setrlimit = libc["setrlimit"]
+        self._setrlimit.argtypes = [ctypes.c_int, ctypes.c_void_p]
 
-    def load(self) -> None:
-        """Confine this process; there is no way back."""
-        pid = os.getpid()
-        for offset in self._own_pid_at:
-            struct.pack_into("=I", self._code, offset, pid)
-        check(libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self._address, 0, 0), "seccomp")
+    def close(self, memory_bytes: int, cpu_s: int) -> None:
+        """Lock this process in; there is no way back.
 
+        Args:
+            memory_bytes: Address space on top of the interpreter's own.
+            cpu_s: Whole CPU seconds after which the kernel kills it; a backstop.
 
-def limit_child(memory_bytes: int, cpu_s: int, parent: int) -> None:
-    """A child's own limits.
+        Raises:
+            OSError: A lock does not close.
+        """
+        if LINUX:
+            bad = self._prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if bad or os.getppid() != self._parent:
+                os._exit(1)  # the zygote has died, and nobody would kill this child
+            most = self._own_bytes + memory_bytes
+            bad |= self._set_limit(resource.RLIMIT_AS, most, most)
+        bad |= self._set_limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)
+        if self._program_at:
+            pid = os.getpid()
+            for offset in self._own_pid_at:
+                _U32.pack_into(self._code, offset, pid)
+            bad |= self._prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self._program_at, 0, 0)
+        if bad:
+            raise OSError(ctypes.get_errno(), "a child's lock did not close")
 
-    Args:
-        memory_bytes: Address space, the interpreter's own included.
-        cpu_s: Whole CPU seconds after which the kernel kills it; a backstop.
-        parent: The zygote's process id; the child dies when it does.
-    """
-    if LINUX:
-        _prctl("pdeathsig", _PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
+    def _set_limit(self, what: int, soft: int, hard: int) -> int:
+        _LIMIT.pack_into(self._limit, 0, soft, hard)
+        return int(self._setrlimit(what, self._limit_at))

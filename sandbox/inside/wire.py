@@ -10,8 +10,8 @@ import struct
 from typing import NamedTuple
 
 LENGTH = struct.Struct("=I")
-COMMAND = struct.Struct("=BB2x")
-"""Role and slot."""
+COMMAND = struct.Struct("=BB2xI")
+"""Role, slot, and the task's length in bytes."""
 REPORT = struct.Struct("=BBxxidd")
 """What happened, slot, wait status, CPU seconds, peak resident MiB."""
 FDS = struct.Struct("=3i")
