@@ -12,14 +12,17 @@ from typing import Any
 from conf import RunConfig, UserError
 from serve.client import ClientSpec
 from serve.engine import Facts
-from serve.models import ResolvedModel, resolve_model
+from serve.models import ResolvedModel, model_of
 from serve.replica import EngineReplica, EngineStartError
 from serve.vllm_args import check_arguments, replica_environment
 
 DEPLOYMENT = "engine"
 POLL_S = 0.25
+FACTS_TIMEOUT_S = 120.0
 HEALTH_TIMEOUT_S = 120.0
 """Long, because a busy machine may keep a healthy replica from answering for a while."""
+SHUTDOWN_S = 5.0
+"""What is in flight when the engine is stopped belongs to nobody any more."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class EngineHandle:
 def start_engine(config: RunConfig, log_dir: Path) -> EngineHandle:
     """Start the engine, or find one that runs with the same configuration, and wait for it.
 
-    Ray must be initialised. There is no HTTP; only handles reach the engine.
+    Ray must be initialised, and no event loop may run in this thread. There is no HTTP; only
+    handles reach the engine.
 
     Args:
         config: model, engine and serve sections count.
@@ -48,16 +52,24 @@ def start_engine(config: RunConfig, log_dir: Path) -> EngineHandle:
         UserError: the model or an engine argument is wrong, no replica could start (with the
             reason), or not all were ready within ``serve.start_timeout_s``.
     """
+    from ray import serve as ray_serve
+
     check_arguments(config.engine.args)
-    model = resolve_model(config.model)
+    model = model_of(config)
     app = app_name(config, model)
     _start_serve()
     reused = _status(app) in ("RUNNING", "DEPLOYING")
-    if not reused:
-        _deploy(app, config, model, log_dir)
-    _wait_until_ready(app, config.serve.start_timeout_s, log_dir)
-    spec = ClientSpec.of(app, DEPLOYMENT, config.serve)
-    return EngineHandle(spec, model, _ask_facts(app), reused)
+    try:
+        if not reused:
+            _deploy(app, config, model, log_dir)
+        _wait_until_ready(app, config, log_dir)
+        facts = _ask_facts(app)
+        _check_template(config, facts)
+    except BaseException:
+        if not reused:
+            ray_serve.delete(app)
+        raise
+    return EngineHandle(ClientSpec.of(app, DEPLOYMENT, config.serve), model, facts, reused)
 
 
 def stop_engine(handle: EngineHandle) -> None:
@@ -69,13 +81,54 @@ def stop_engine(handle: EngineHandle) -> None:
 
 def app_name(config: RunConfig, model: ResolvedModel) -> str:
     """Return a name that is equal if and only if the same engine would be started."""
-    serve = {"backend": config.serve.backend}
+    parts: list[Any] = [model.path, model.identity, config.model.max_model_len, config.engine]
     if config.serve.backend == "fake":
-        serve["fake_tokens_per_s"] = str(config.serve.fake_tokens_per_s)
-        serve["fake_batch_limit"] = str(config.serve.fake_batch_limit)
-    parts = [asdict(model), asdict(config.model), asdict(config.engine), serve]
-    text = json.dumps(parts, sort_keys=True, default=str)
+        parts += [config.serve.fake_tokens_per_s, config.serve.fake_batch_limit]
+    else:
+        parts += [config.model.dtype, config.model.trust_remote_code]
+    text = json.dumps([config.serve.backend, *parts], sort_keys=True, default=asdict)
     return f"holdtrue-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def deployment_options(config: RunConfig, model: ResolvedModel) -> dict[str, Any]:
+    """Return the options of the Ray Serve deployment: size, resources, limits."""
+    engine, fake = config.engine, config.serve.backend == "fake"
+    environment = {} if fake else replica_environment(model, engine)
+    batch = config.serve.fake_batch_limit if fake else engine.max_num_seqs
+    options: dict[str, Any] = {
+        "name": DEPLOYMENT,
+        "num_replicas": engine.replicas,
+        # The next batch waits inside the replica; the rest in the callers, bounded by them.
+        "max_ongoing_requests": 2 * batch + 8,
+        "max_queued_requests": -1,
+        "health_check_timeout_s": HEALTH_TIMEOUT_S,
+        "graceful_shutdown_timeout_s": SHUTDOWN_S,
+        "logging_config": _quiet(),
+        "ray_actor_options": {
+            "num_cpus": engine.cpus_per_replica,
+            "num_gpus": 0 if fake else engine.gpus_per_replica,
+            "runtime_env": {"env_vars": _passed_on() | environment},
+        },
+    }
+    return options if fake or engine.tensor_parallel_size == 1 else _sharded(options, config)
+
+
+def _sharded(options: dict[str, Any], config: RunConfig) -> dict[str, Any]:
+    """Give the GPUs to the replica's placement group: vLLM's actors, one a shard, take them."""
+    actor = options["ray_actor_options"] | {"num_gpus": 0}
+    first = {"CPU": config.engine.cpus_per_replica, "GPU": 1}
+    others = [{"GPU": 1}] * (config.engine.tensor_parallel_size - 1)
+    group = {"placement_group_bundles": [first, *others], "placement_group_strategy": "PACK"}
+    return options | {"ray_actor_options": actor} | group
+
+
+def _passed_on() -> dict[str, str]:
+    names = ("HOLDTRUE_CACHE", "XDG_CACHE_HOME", "HF_HOME", "HF_TOKEN", "HF_HUB_OFFLINE")
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _quiet() -> dict[str, Any]:
+    return {"log_level": "WARNING", "enable_access_log": False}
 
 
 def _start_serve() -> None:
@@ -85,74 +138,61 @@ def _start_serve() -> None:
     ray_serve.start(proxy_location="Disabled", logging_config=_quiet())
 
 
-def _quiet() -> dict[str, Any]:
-    return {"log_level": "WARNING", "enable_access_log": False}
-
-
 def _deploy(app: str, config: RunConfig, model: ResolvedModel, log_dir: Path) -> None:
     from ray import serve as ray_serve
     from ray.serve.api import RunTarget
 
     deployment = ray_serve.deployment(EngineReplica).options(**deployment_options(config, model))
-    target = RunTarget(deployment.bind(config, str(log_dir.resolve())), app, route_prefix=None)
-    ray_serve.run_many([target], wait_for_applications_running=False)
+    bound = deployment.bind(config, model, str(log_dir.resolve()))
+    ray_serve.run_many(
+        [RunTarget(bound, app, route_prefix=None)], wait_for_applications_running=False
+    )
 
 
-def deployment_options(config: RunConfig, model: ResolvedModel) -> dict[str, Any]:
-    """Return the options of the Ray Serve deployment: size, resources, limits."""
-    engine = config.engine
-    batch = engine.max_num_seqs
-    if config.serve.backend == "fake":
-        batch = config.serve.fake_batch_limit
-    options: dict[str, Any] = {
-        "name": DEPLOYMENT,
-        "num_replicas": engine.replicas,
-        # The next batch waits inside the replica; the rest in the callers, bounded by them.
-        "max_ongoing_requests": 2 * batch + 8,
-        "max_queued_requests": -1,
-        "health_check_timeout_s": HEALTH_TIMEOUT_S,
-        # A model that does not load will not load at the second try either.
-        "max_constructor_retry_count": 1,
-        "logging_config": _quiet(),
-        "ray_actor_options": {
-            "num_cpus": engine.cpus_per_replica,
-            "num_gpus": engine.gpus_per_replica,
-            "runtime_env": {"env_vars": _environment(config, model)},
-        },
-    }
-    if engine.tensor_parallel_size > 1:
-        # vLLM's own Ray actors, one a shard, take the GPUs of the replica's placement group.
-        options["ray_actor_options"]["num_gpus"] = 0
-        first = {"CPU": engine.cpus_per_replica, "GPU": 1}
-        others = [{"GPU": 1}] * (engine.tensor_parallel_size - 1)
-        options["placement_group_bundles"] = [first, *others]
-        options["placement_group_strategy"] = "PACK"
-    return options
-
-
-def _environment(config: RunConfig, model: ResolvedModel) -> dict[str, str]:
-    passed_on = {key: os.environ[key] for key in ("HOLDTRUE_CACHE",) if key in os.environ}
-    if config.serve.backend == "fake":
-        return passed_on
-    return passed_on | replica_environment(model, config.engine)
-
-
-def _wait_until_ready(app: str, timeout_s: float, log_dir: Path) -> None:
-    from ray import serve as ray_serve
-
+def _wait_until_ready(app: str, config: RunConfig, log_dir: Path) -> None:
+    timeout_s = config.serve.start_timeout_s
     deadline = time.monotonic() + timeout_s
     while (status := _status(app)) != "RUNNING":
-        message = _messages(app)
-        if status == "DEPLOY_FAILED" or EngineStartError.__name__ in message:
-            ray_serve.delete(app)
-            raise UserError(f"the engine did not start: {_reason(message)} (see {log_dir})")
+        told = replicas_words(_messages(app))
+        # A model that does not load will not load at the next try; a lost process may.
+        if status == "DEPLOY_FAILED" or told.failed:
+            raise UserError(f"the engine did not start: {told.reason} (its output: {log_dir})")
         if time.monotonic() > deadline:
-            ray_serve.delete(app)
             raise UserError(
                 f"the engine was not ready within serve.start_timeout_s={timeout_s:g}:"
-                f" {_reason(message)} (see {log_dir})"
+                f" {told.reason or _asked_for(config)} (its output: {log_dir})"
             )
         time.sleep(POLL_S)
+
+
+@dataclass(frozen=True)
+class ReplicasWords:
+    """Why replicas do not start, as far as is known."""
+
+    failed: bool
+    """Whether a replica itself gave the reason."""
+    reason: str
+
+
+def replicas_words(message: str) -> ReplicasWords:
+    """Find the reason in a status message of Ray Serve, which holds a remote traceback."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    marker = f"{EngineStartError.__name__}: "
+    told = [line.partition(marker)[2] for line in lines if marker in line]
+    return ReplicasWords(bool(told), (told or lines or [""])[-1])
+
+
+def _asked_for(config: RunConfig) -> str:
+    import ray
+
+    have = ray.cluster_resources()
+    engine = config.engine
+    gpus = engine.tensor_parallel_size if engine.tensor_parallel_size > 1 else None
+    return (
+        f"each of {engine.replicas} replicas asks for {engine.cpus_per_replica:g} CPUs and"
+        f" {gpus or engine.gpus_per_replica:g} GPUs; the cluster has {have.get('CPU', 0):g} CPUs"
+        f" and {have.get('GPU', 0):g} GPUs, shared with everything else"
+    )
 
 
 def _status(app: str) -> str | None:
@@ -171,17 +211,17 @@ def _messages(app: str) -> str:
     return "\n".join([found.message, *(part.message for part in found.deployments.values())])
 
 
-def _reason(message: str) -> str:
-    """Return the replica's own words if it had any, else the last line."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    marker = f"{EngineStartError.__name__}: "
-    told = [line.partition(marker)[2] for line in lines if marker in line]
-    return (told or lines or ["no replica has said why"])[-1]
-
-
 def _ask_facts(app: str) -> Facts:
     from ray import serve as ray_serve
 
     handle = ray_serve.get_deployment_handle(DEPLOYMENT, app_name=app)
-    facts: Facts = handle.describe.remote().result()
+    facts: Facts = handle.describe.remote().result(timeout_s=FACTS_TIMEOUT_S)
     return facts
+
+
+def _check_template(config: RunConfig, facts: Facts) -> None:
+    if config.prompt.style == "chat" and not facts["chat_template"]:
+        raise UserError(
+            f"model.path={config.model.path} has no chat template;"
+            " choose a prompt set of style 'completion'"
+        )

@@ -1,16 +1,19 @@
 """From what the user calls a model to weights that exist, and a name for exactly those weights."""
 
 import hashlib
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conf import ModelConfig, UserError
+from conf import ModelConfig, RunConfig, UserError
 from serve.embedded import PREFIX, embedded_folder
 
 WEIGHT_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 TEXT_SUFFIXES = (".json", ".jinja", ".txt", ".model", ".tiktoken", ".py")
 """Configuration, tokenizer, chat template, index of the weights, the model's own code."""
+FAKE_IDENTITY = "fake-1"
+"""Of the fake engine's answers; changes when they do."""
 SAMPLES = 64
 SAMPLE_BYTES = 4096
 
@@ -28,7 +31,30 @@ class ResolvedModel:
     label: str
     """The name to show."""
     source: str
-    """``embedded``, ``folder`` or ``hub``."""
+    """``embedded``, ``folder``, ``hub`` or ``fake``."""
+
+    def on_this_node(self, config: ModelConfig) -> "ResolvedModel":
+        """Return the same model as another node than the driver finds it.
+
+        Raises:
+            UserError: the folder is not there, or the packaged model cannot be had.
+        """
+        if self.source == "embedded":
+            return replace(self, path=str(embedded_folder(config.path.removeprefix(PREFIX))))
+        if self.source == "folder":
+            check_folder(Path(self.path))
+        return self
+
+
+def model_of(config: RunConfig) -> ResolvedModel:
+    """Find the run's model; the fake backend has one of its own, which no other run can mistake.
+
+    Raises:
+        UserError: see ``resolve_model``.
+    """
+    if config.serve.backend == "fake":
+        return ResolvedModel("fake", None, FAKE_IDENTITY, "fake", "fake")
+    return resolve_model(config.model)
 
 
 def resolve_model(config: ModelConfig) -> ResolvedModel:
@@ -45,11 +71,9 @@ def resolve_model(config: ModelConfig) -> ResolvedModel:
         folder = embedded_folder(config.path.removeprefix(PREFIX))
         return _resolved(config, folder, "embedded")
     folder = Path(config.path).expanduser()
-    if folder.exists():
+    if folder.exists() or not _is_hub_name(config.path):
         check_folder(folder)
         return _resolved(config, folder.resolve(), "folder")
-    if not _is_hub_name(config.path):
-        raise UserError(f"model.path={config.path}: no such folder")
     commit = _hub_commit(config)
     return ResolvedModel(config.path, commit, commit, config.label, "hub")
 
@@ -57,6 +81,8 @@ def resolve_model(config: ModelConfig) -> ResolvedModel:
 def check_folder(folder: Path) -> None:
     """Raise a UserError that says what the folder lacks to be a model, if it lacks anything."""
     where = f"model.path={folder}"
+    if not folder.exists():
+        raise UserError(f"{where}: no such folder")
     if not folder.is_dir():
         raise UserError(f"{where} is a file; give the model's folder (a GGUF file is not one)")
     names = {path.name for path in folder.iterdir()}
@@ -66,8 +92,21 @@ def check_folder(folder: Path) -> None:
         raise UserError(
             f"{where} is no model: it has no weights ({', '.join(WEIGHT_SUFFIXES)} files)"
         )
+    if missing := _indexed_shards(folder) - names:
+        raise UserError(f"{where} is incomplete: it lacks {', '.join(sorted(missing))}")
     if not any(name.startswith(("tokenizer", "vocab", "tekken")) for name in names):
         raise UserError(f"{where} has no tokenizer (tokenizer.json or the like)")
+
+
+def _indexed_shards(folder: Path) -> set[str]:
+    """Return the weight files that the folder's own indices name."""
+    shards: set[str] = set()
+    for index in folder.glob("*.index.json"):
+        try:
+            shards.update(json.loads(index.read_bytes())["weight_map"].values())
+        except (ValueError, KeyError) as error:
+            raise UserError(f"model.path: {index} is no index of weights") from error
+    return shards
 
 
 def folder_identity(folder: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from conf import RunConfig
 from serve.engine import Engine, EngineDead, Facts
 from serve.messages import Answer, Prompt, Sampling
-from serve.models import resolve_model
+from serve.models import ResolvedModel
 
 log = logging.getLogger(__name__)
 
@@ -22,13 +22,14 @@ class EngineReplica:
 
     Args:
         config: the run's configuration.
+        model: as the driver found it.
         log_dir: where the replica's own output goes, if that folder exists on this node.
     """
 
-    def __init__(self, config: RunConfig, log_dir: str) -> None:
+    def __init__(self, config: RunConfig, model: ResolvedModel, log_dir: str) -> None:
         log_file = _redirect_output(Path(log_dir))
         try:
-            self._engine = _make_engine(config)
+            self._engine = _make_engine(config, model)
         except Exception as error:
             raise EngineStartError(why_it_failed(error, log_file)) from error
 
@@ -65,14 +66,14 @@ def why_it_failed(error: Exception, log_file: Path | None) -> str:
     return " <- ".join(line[:LINE_CHARS] for line in lines)
 
 
-def _make_engine(config: RunConfig) -> Engine:
+def _make_engine(config: RunConfig, model: ResolvedModel) -> Engine:
     if config.serve.backend == "fake":
         from serve.fake_engine import FakeEngine
 
         return FakeEngine(config.model, config.serve)
     from serve.vllm_engine import VllmEngine
 
-    return VllmEngine(config.model, resolve_model(config.model), config.engine)
+    return VllmEngine(config.model, model.on_this_node(config.model), config.engine)
 
 
 def _redirect_output(log_dir: Path) -> Path | None:

@@ -83,6 +83,9 @@ def _cpu_environment(engine: EngineConfig) -> dict[str, str]:
     return {
         "VLLM_CPU_KVCACHE_SPACE": str(engine.kv_cache_gib),
         "OMP_NUM_THREADS": str(threads),
+        # Threads that spin at barriers burn the time slice of the very thread they wait for as soon
+        # as anything else runs on the machine.
+        "OMP_WAIT_POLICY": "passive",
         # One process less to start and to feed: the engine's core runs the model itself.
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     }

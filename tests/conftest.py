@@ -1,0 +1,56 @@
+"""The one Ray cluster that tests share."""
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CPUS = 2
+OBJECT_STORE_BYTES = 150 * 2**20
+STARTS = 2
+
+
+@pytest.fixture(scope="session")
+def ray_session() -> Iterator[None]:
+    """A private local cluster with two CPUs, started when the first test asks for it."""
+    import ray
+
+    # Ray puts Unix sockets below this folder, and their paths may not be long.
+    folder = Path(tempfile.mkdtemp(prefix="ht", dir="/tmp"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_ADDRESS", raising=False)
+        patch.setenv("RAY_SERVE_LOG_TO_STDERR", "0")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        _start_ray(folder)
+        try:
+            yield
+        finally:
+            ray.shutdown(wait_for_processes=True)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start_ray(folder: Path) -> None:
+    """Start Ray; once more if the machine was too busy for its start-up deadline."""
+    import ray
+
+    for start in range(1, STARTS + 1):
+        try:
+            ray.init(
+                address="local",
+                num_cpus=CPUS,
+                num_gpus=0,
+                object_store_memory=OBJECT_STORE_BYTES,
+                include_dashboard=False,
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+                _temp_dir=str(folder),
+            )
+        except Exception:
+            ray.shutdown()
+            if start == STARTS:
+                raise
+        else:
+            return
