@@ -16,7 +16,6 @@ from pipeline.plan import ChainPlan
 from pipeline.progress import Progress
 from pipeline.runfolder import RunFolder
 from pipeline.runner import stream_chains
-from pipeline.schemas import CHAIN_ROW
 from pipeline.tables import to_tables
 from sandbox.pool import SandboxPool
 from serve.client import ClientSpec
@@ -24,33 +23,6 @@ from serve.client import ClientSpec
 REFRESH_S = 1.0
 FLUSH_S = 5.0
 EARLY_STOPS = ("fixed_point", "cycle", "decided")
-
-
-def open_chains(problems: pa.Table, *, samples: int, finished: set[str]) -> pa.Table:
-    """Return the chains that are still to be made, schema CHAIN_ROW.
-
-    Args:
-        problems: schema PROBLEM.
-        samples: chains for each problem.
-        finished: ids of chains that an earlier start has made.
-    """
-    rows = [
-        {
-            **problem,
-            "chain_id": f"{problem['problem_id']}/{sample}",
-            "sample": sample,
-            "summary": None,
-            "generation": None,
-            "execution": None,
-            "steps": [],
-            "stop": None,
-        }
-        for problem in problems.to_pylist()
-        for sample in range(samples)
-    ]
-    return pa.Table.from_pylist(
-        [row for row in rows if row["chain_id"] not in finished], schema=CHAIN_ROW
-    )
 
 
 @dataclass

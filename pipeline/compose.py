@@ -54,6 +54,34 @@ def to_plain(config: RunConfig) -> dict[str, Any]:
     return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.structured(config)))
 
 
+def from_plain(plain: dict[str, Any]) -> RunConfig:
+    """Return the configuration that ``to_plain`` wrote; keys it lacks take their defaults."""
+    merged = OmegaConf.merge(OmegaConf.structured(RunConfig), plain)
+    return cast(RunConfig, OmegaConf.to_object(merged))
+
+
+def check_resumable(recorded: dict[str, Any], asked: RunConfig) -> RunConfig:
+    """Return the configuration with which a run goes on: its own.
+
+    Args:
+        recorded: of the run, from its manifest.
+        asked: from this command line; where it says nothing, the run's own values hold.
+
+    Raises:
+        UserError: this command line asks for something else than the run was started with.
+    """
+    default, given = to_plain(load_config([])), to_plain(asked)
+    free = {"resume", "runs_dir"}
+    said = set(differing_keys(default, given)) - free
+    differing = [key for key in differing_keys(recorded, given) if key in said]
+    if differing:
+        raise UserError(
+            f"resume={asked.resume}: that run was started with other values of "
+            f"{', '.join(differing)}; leave them out, or start a new run"
+        )
+    return from_plain(recorded | {"resume": asked.resume})
+
+
 def differing_keys(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
     """Return the dotted keys at which two plain configurations differ."""
     keys: list[str] = []

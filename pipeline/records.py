@@ -58,6 +58,8 @@ class Answer(TypedDict):
     finish_reason: str | None
     logprob: float | None
     attempts: int
+    asked_at: float
+    seconds: float
     error_kind: str | None
     error_message: str | None
 

@@ -1,4 +1,4 @@
-"""Finished chains as the rows of a run's tables."""
+"""Chains as tables: open ones from problems, finished ones as the tables of a run."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,10 +7,37 @@ import pyarrow as pa
 
 from conf import RunConfig
 from pipeline.records import Answer, Execution, Step
-from pipeline.schemas import RUN_TABLES
+from pipeline.schemas import CHAIN_ROW, RUN_TABLES
 from pipeline.stages.asking import make_sampling
 
 Rows = list[dict[str, Any]]
+
+
+def open_chains(problems: pa.Table, config: RunConfig, *, finished: set[str]) -> pa.Table:
+    """Return the chains that are still to be made, schema CHAIN_ROW.
+
+    Args:
+        problems: schema PROBLEM.
+        config: the run; it says how many chains a problem gets.
+        finished: ids of chains that an earlier start has made.
+    """
+    rows = [
+        {
+            **problem,
+            "chain_id": f"{problem['problem_id']}/{sample}",
+            "sample": sample,
+            "summary": None,
+            "generation": None,
+            "execution": None,
+            "steps": [],
+            "stop": None,
+        }
+        for problem in problems.to_pylist()
+        for sample in range(config.chain.samples)
+    ]
+    return pa.Table.from_pylist(
+        [row for row in rows if row["chain_id"] not in finished], schema=CHAIN_ROW
+    )
 
 
 def to_tables(

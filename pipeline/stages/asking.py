@@ -1,9 +1,11 @@
 """What the two stages that ask the engine share: one request, and its record."""
 
 import hashlib
+import time
 
 from conf import SamplingConfig
 from pipeline.records import Answer
+from pipeline.stages.base import AnswersPrompts
 from serve.messages import Answer as EngineAnswer
 from serve.messages import Completion, Prompt, Sampling
 
@@ -27,8 +29,19 @@ def request_seed(run_seed: int, request_id: str) -> int:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-def record_answer(request_id: str, prompt: Prompt, answer: EngineAnswer) -> Answer:
-    """Return the row that keeps a request and what came back."""
+async def ask(
+    engine: AnswersPrompts, request_id: str, prompt: Prompt, sampling: Sampling
+) -> Answer:
+    """Send one request and return its record: never an exception for an engine's failure."""
+    asked_at, start = time.time(), time.perf_counter()
+    answer = await engine.generate(request_id, prompt, sampling)
+    seconds = time.perf_counter() - start
+    return _record(request_id, prompt, answer, asked_at=asked_at, seconds=seconds)
+
+
+def _record(
+    request_id: str, prompt: Prompt, answer: EngineAnswer, *, asked_at: float, seconds: float
+) -> Answer:
     done = answer if isinstance(answer, Completion) else None
     failed = None if isinstance(answer, Completion) else answer
     return Answer(
@@ -41,6 +54,8 @@ def record_answer(request_id: str, prompt: Prompt, answer: EngineAnswer) -> Answ
         finish_reason=done.finish_reason if done else None,
         logprob=done.logprob if done else None,
         attempts=answer.attempts,
+        asked_at=asked_at,
+        seconds=seconds,
         error_kind=failed.kind if failed else None,
         error_message=failed.message if failed else None,
     )

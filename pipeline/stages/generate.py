@@ -4,7 +4,7 @@ from pipeline.extraction import extract
 from pipeline.prompts import PromptBook
 from pipeline.records import Generation
 from pipeline.schemas import CHAIN_ROW
-from pipeline.stages.asking import make_sampling, record_answer, request_seed
+from pipeline.stages.asking import ask, make_sampling, request_seed
 from pipeline.stages.base import Row, Stage, StageContext, columns
 from pipeline.state import entry_name, shown_header
 from pipeline.stopping import allowed_closure, failure_stop, make_stop
@@ -46,8 +46,7 @@ class Generate(Stage):
                 "stop": make_stop(closure.reason, self.step, closure=closure),
             }
         request_id = f"{row['chain_id']}/{self.step}/generate"
-        answer = await self.engine.generate(request_id, prompt, self._sampling(request_id))
-        record = record_answer(request_id, prompt, answer)
+        record = await ask(self.engine, request_id, prompt, self._sampling(request_id))
         found = extract(record["text"] or "", name, header=header)
         made = Generation(answer=record, pl=found.program, extraction=str(found.kind))
         return {"generation": made, "stop": failure_stop(made, made["pl"], step=self.step)}

@@ -5,7 +5,7 @@ from pipeline.masking import MASK
 from pipeline.prompts import PromptBook
 from pipeline.records import Summary
 from pipeline.schemas import CHAIN_ROW
-from pipeline.stages.asking import make_sampling, record_answer, request_seed
+from pipeline.stages.asking import ask, make_sampling, request_seed
 from pipeline.stages.base import Row, Stage, StageContext, columns
 from pipeline.state import shown_program
 from pipeline.stopping import failure_stop
@@ -32,8 +32,7 @@ class Summarize(Stage):
         )
         prompt = self.prompts.summarize(shown, MASK)
         request_id = f"{row['chain_id']}/{self.step}/summarize"
-        answer = await self.engine.generate(request_id, prompt, self._sampling(request_id))
-        record = record_answer(request_id, prompt, answer)
+        record = await ask(self.engine, request_id, prompt, self._sampling(request_id))
         made = Summary(answer=record, nl=extract_description(record["text"] or ""))
         return {"summary": made, "stop": failure_stop(made, made["nl"], step=self.step)}
 

@@ -1,0 +1,1 @@
+"""Measurements against peers and bounds: each a script that prints a table."""

@@ -1,0 +1,246 @@
+"""Python source that may be broken: its top-level pieces, what they define, how much of it parses.
+
+Everything is linear in the text: a piece is parsed once, and of a piece that was cut off in the
+middle only a few prefixes are tried.
+"""
+
+import ast
+import builtins
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pipeline.answers import string_after
+
+MAX_CUTS = 20
+"""Prefixes of a broken piece that are tried."""
+
+_BRACKETS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|[()\[\]{}]")
+_CODE = re.compile(
+    r"(?:async\s+def|def|class|import|from|if|for|while|try|with|return|raise|assert|@|global|del)\b"
+    r"|@\w|[A-Za-z_][\w.]*(?:\[[^\]]*\])?(?:\s*,\s*[A-Za-z_]\w*)*\s*(?:[-+*/|&^%]|//|\*\*)?=(?!=)"
+    r"|[A-Za-z_][\w.]*:\s*[A-Za-z_]|[A-Za-z_][\w.]*\(|\"\"\"|'''"
+)
+_NEW_DEFINITION = re.compile(r"(?:async\s+def|def)\s+\w+\s*\(|class\s+\w+\s*[:(]|@\w")
+_GOES_ON = re.compile(r"(?:else|elif|except|finally)\b")
+_OPENS = re.compile(r":[ \t]*(?:#.*)?$")
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One top-level statement, or what may be one."""
+
+    text: str
+    tree: ast.Module | None
+    """None: it does not parse."""
+    looks_like_code: bool
+
+
+def parse(text: str) -> ast.Module | None:
+    """Return the syntax tree, or None."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def level(text: str) -> str:
+    """Return the text without the indentation that all its lines share."""
+    return textwrap.dedent(text) if text.lstrip("\n")[:1] in (" ", "\t") else text
+
+
+def tidy(text: str) -> str:
+    """Return the text without empty lines around it, ended by a newline."""
+    return text.strip("\n").rstrip() + "\n"
+
+
+def defined(tree: ast.Module | None) -> set[str]:
+    """Return the names that a module's top level binds by definitions, assignments, imports."""
+    return {name for node in _top_level(tree.body if tree else []) for name in _bound_by(node)}
+
+
+def has_function(tree: ast.Module | None, name: str) -> bool:
+    """Tell whether a module defines ``name`` itself: by ``def``, ``class`` or assignment."""
+    nodes = _top_level(tree.body if tree else [])
+    imports = (ast.Import, ast.ImportFrom)
+    return any(name in _bound_by(node) for node in nodes if not isinstance(node, imports))
+
+
+def has_method(tree: ast.Module | None, owner: str, name: str) -> bool:
+    """Tell whether a module's class ``owner`` has a method ``name``."""
+    classes = (node for node in (tree.body if tree else []) if isinstance(node, ast.ClassDef))
+    return any(
+        isinstance(member, _Function) and member.name == name
+        for node in classes
+        if node.name == owner
+        for member in node.body
+    )
+
+
+def missing(tree: ast.Module) -> set[str]:
+    """Return the names that a module uses and binds nowhere, builtins left out."""
+    used: set[str] = set()
+    bound: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            bound.add(node.name)
+        else:
+            bound |= _bound_by(node)
+    return used - bound - set(dir(builtins))
+
+
+def with_needed(text: str, pieces: Iterable[Piece]) -> str:
+    """Return a program with the definitions put before it that it lacks and ``pieces`` have."""
+    program = parse(text)
+    offers = {
+        name: piece
+        for piece in pieces
+        if piece.tree and piece.text not in text
+        for name in defined(piece.tree)
+    }
+    taken: dict[str, Piece] = {}
+    wanted = missing(program) if program else set()
+    while found := {name for name in wanted if name in offers and name not in taken}:
+        taken |= {name: offers[name] for name in found}
+        wanted = {
+            name for new in found if (tree := offers[new].tree) for name in missing(tree)
+        }
+    # In the order in which they were written, so that each finds what it needs when it runs.
+    chosen = [piece for piece in dict.fromkeys(offers.values()) if piece in taken.values()]
+    return "\n\n".join([*(piece.text.strip("\n") for piece in chosen), text])
+
+
+def split_pieces(text: str) -> list[Piece]:
+    """Split a text into top-level pieces: statements, and lines of prose between them."""
+    groups: list[list[str]] = []
+    scan = _Scan()
+    for line in text.split("\n"):
+        starts = scan.is_free and line[:1].strip() and not _GOES_ON.match(line)
+        if _NEW_DEFINITION.match(line) and not scan.is_free:
+            # A bracket or string that is still open here was none.
+            scan = _Scan()
+            starts = True
+        after_decorator = bool(groups) and groups[-1][-1].startswith("@")
+        if not groups or (starts and not after_decorator):
+            groups.append([])
+        groups[-1].append(line)
+        scan.read(line)
+        if not _CODE.match(groups[-1][0]):
+            scan = _Scan()
+    return [_piece("\n".join(group)) for group in groups]
+
+
+def _piece(text: str) -> Piece:
+    is_code = bool(_CODE.match(text))
+    return Piece(text, parse(text) if is_code else None, is_code)
+
+
+def longest_prefix(text: str, name: str) -> str | None:
+    """Return the longest prefix that parses and defines ``name``, of a text that was cut off."""
+    kept: list[str] = []
+    for piece in split_pieces(text):
+        is_comment = not piece.text.partition("\n")[0].partition("#")[0].strip()
+        if piece.tree is None and not is_comment and parse(piece.text) is None:
+            if (start := cut(piece.text)) is not None:
+                kept.append(start)
+            break
+        kept.append(piece.text)
+    prefix = "\n".join(kept)
+    tree = parse(prefix)
+    return prefix if has_function(tree, name) or has_method(tree, "Solution", name) else None
+
+
+def cut(text: str) -> str | None:
+    """Return the longest prefix of whole lines that parses, of one piece that was cut off."""
+    lines = text.split("\n")
+    for end in list(_possible_ends(lines))[: -MAX_CUTS - 1 : -1]:
+        prefix = "\n".join(lines[:end])
+        if parse(prefix):
+            return prefix
+    return None
+
+
+def _possible_ends(lines: list[str]) -> Iterator[int]:
+    """Yield after which lines a prefix may end: no bracket, string, block or ``try`` is open."""
+    scan = _Scan()
+    openers: list[tuple[int, str]] = []
+    start = 0
+    for at, line in enumerate(lines):
+        scan.read(line)
+        if not scan.is_free:
+            continue
+        first = lines[start].expandtabs()
+        start = at + 1
+        words = first.split()
+        if not words or words[0].startswith("#"):
+            continue
+        word, indent = words[0].rstrip(":"), len(first) - len(first.lstrip())
+        openers = [opener for opener in openers if opener[0] < indent or opener == (indent, "try")]
+        if (indent, "try") in openers and word != "try":
+            openers.remove((indent, "try"))
+        opens = bool(_OPENS.search(line))
+        if opens:
+            openers.append((indent, word))
+        if not opens and not word.startswith("@") and all(kind != "try" for _, kind in openers):
+            yield at + 1
+
+
+class _Scan:
+    """What is open after the lines read so far."""
+
+    def __init__(self) -> None:
+        self.string = ""
+        self.depth = 0
+        self.continued = False
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a new statement may start."""
+        return not (self.string or self.depth or self.continued)
+
+    def read(self, line: str) -> None:
+        """Go on by one line."""
+        before, self.string = self.string, string_after(line, self.string)
+        # Brackets on a line that a triple-quoted string touches are few and mostly balanced.
+        if not before and not self.string and '"""' not in line and "'''" not in line:
+            for match in _BRACKETS.finditer(line):
+                if match.group() in "([{":
+                    self.depth += 1
+                elif match.group() in ")]}":
+                    self.depth = max(0, self.depth - 1)
+        self.continued = line.endswith("\\") and not self.string
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield statements, and those inside ``if``, ``try`` and ``with``, which bind as well."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If | ast.Try | ast.With):
+            for part in ("body", "orelse", "finalbody"):
+                yield from _top_level(getattr(node, part, []))
+            for handler in getattr(node, "handlers", []):
+                yield from _top_level(handler.body)
+
+
+def _bound_by(node: ast.AST) -> set[str]:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return {node.name}
+        case ast.Import() | ast.ImportFrom():
+            return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        case ast.Assign(targets=targets):
+            return {name.id for t in targets for name in ast.walk(t) if _is_store(name)}
+        case ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
+            return {name}
+    return set()
+
+
+def _is_store(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
