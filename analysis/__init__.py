@@ -8,7 +8,8 @@ from analysis.metrics import ChainMetrics, StepScores, chain_metrics
 from analysis.recorded import read_recorded
 from analysis.reference import SCORINGS, rules_of
 from analysis.report import render_report
-from analysis.rescore import RescoreReport, render_rescore, rescore
+from analysis.rescore import RescoreReport, render_rescore, rescore, rescore_chains
+from analysis.retold import retell_run
 from analysis.score_tables import recorded_scores, run_scores
 from analysis.spending import Cost, Spending, measure_spending
 from analysis.tables import RunTables, check_complete, read_run
@@ -42,6 +43,8 @@ __all__ = [
     "render_report",
     "render_rescore",
     "rescore",
+    "rescore_chains",
+    "retell_run",
     "rules_of",
     "run_scores",
     "score_texts",

@@ -1,7 +1,7 @@
 """Rescoring a recorded IdentityChain file: ``rescore FILE scoring=reference|strict``."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,9 +62,9 @@ class RuleEffect:
 
 @dataclass(frozen=True, slots=True)
 class RescoreReport:
-    """A recorded file under one scoring."""
+    """Recorded chains under one scoring."""
 
-    path: Path
+    name: str
     scoring: str
     chains: int
     steps: tuple[RescoredStep, ...]
@@ -86,13 +86,30 @@ def rescore(path: Path, scoring: str, *, seed: int = 0) -> RescoreReport:
     Raises:
         UserError: no such scoring, or the file is not such a record.
     """
+    return rescore_chains(path.name, read_recorded(path), scoring, seed=seed)
+
+
+def rescore_chains(
+    name: str, chains: Iterable[RecordedChain], scoring: str, *, seed: int = 0
+) -> RescoreReport:
+    """Score recorded chains, or a run's as ``analysis/retold.py`` tells them.
+
+    Args:
+        name: what to call them.
+        chains: at least one.
+        scoring: ``reference`` or ``strict``.
+        seed: of the intervals' resamples.
+
+    Raises:
+        UserError: no such scoring, or no chain.
+    """
     rules = rules_of(scoring)
-    chains = list(read_recorded(path))
+    chains = list(chains)
     if not chains:
-        raise UserError(f"{path}: holds no chain")
+        raise UserError(f"{name}: holds no chain")
     is_strict = rules == SCORINGS["strict"]
     return RescoreReport(
-        path=path,
+        name=name,
         scoring=scoring,
         chains=len(chains),
         steps=estimate_recorded(score_recorded(chains, rules), seed=seed),
@@ -138,7 +155,7 @@ def rule_effects(chains: Sequence[RecordedChain]) -> tuple[RuleEffect, ...]:
 def render_rescore(report: RescoreReport) -> list[str]:
     """Return the report as lines of text."""
     counted = f"{report.chains} chains, scoring={report.scoring}, with 95 % intervals"
-    lines = [f"{report.path.name}: {counted}", ""]
+    lines = [f"{report.name}: {counted}", ""]
     for step in report.steps:
         lines += _step_lines(step)
     if report.scoring == "strict":
