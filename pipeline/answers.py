@@ -36,8 +36,12 @@ class Answer:
     blocks: tuple[Block, ...]
     around: str
     """The text outside all blocks."""
+    before: str
+    """The part of it that stands before the first block."""
+    unfenced: str
+    """All of it, only the fences themselves left out."""
     unfinished: bool
-    """Whether it ends inside its thinking or inside a block."""
+    """Whether it certainly ends inside its thinking or inside a block."""
 
 
 def strip_thinking(completion: str) -> tuple[str, bool]:
@@ -58,8 +62,15 @@ def read_answer(completion: str) -> Answer:
     text, broken_off = strip_thinking(completion)
     reader = _Reader(text.split("\n"))
     reader.read()
-    unfinished = broken_off or any(not block.closed for block in reader.blocks)
-    return Answer(tuple(reader.blocks), "\n".join(reader.around), unfinished)
+    # A fence without a language that nothing closes may itself be a closing one.
+    unfinished = broken_off or any(not b.closed and b.language for b in reader.blocks)
+    return Answer(
+        blocks=tuple(reader.blocks),
+        around="\n".join(reader.around),
+        before="\n".join(reader.around[: reader.first_block]),
+        unfenced="\n".join(reader.unfenced),
+        unfinished=unfinished,
+    )
 
 
 def string_after(line: str, inside: str) -> str:
@@ -95,6 +106,9 @@ class _Reader:
         self.lines = lines
         self.blocks: list[Block] = []
         self.around: list[str] = []
+        self.unfenced: list[str] = []
+        self.first_block: int | None = None
+        """How many lines of ``around`` come before the first block."""
         self.heed_strings = True
 
     def read(self) -> None:
@@ -103,8 +117,11 @@ class _Reader:
             opening = _opening(self.lines[at])
             if opening is None:
                 self.around.append(self.lines[at])
+                self.unfenced.append(self.lines[at])
                 at += 1
             else:
+                if self.first_block is None:
+                    self.first_block = len(self.around)
                 at = self._read_block(at + 1, *opening)
 
     def _read_block(self, start: int, indent: str, fence: str, language: str) -> int:
@@ -115,19 +132,27 @@ class _Reader:
             line = self.lines[at].removeprefix(indent)
             if not string:
                 if (found := _FENCE.match(line)) and found[2].startswith(fence):
-                    self.blocks.append(Block(language, "\n".join(body), True))
+                    self._add(Block(language, "\n".join(body), True))
                     # With a language it also opens the next block.
                     return at if found[3].strip() else at + 1
-                if (glued := _GLUED_CLOSING.match(line)) and not string_after(glued[1], ""):
-                    self.blocks.append(Block(language, "\n".join([*body, glued[1]]), True))
+                if (
+                    "```" in line
+                    and (glued := _GLUED_CLOSING.match(line))
+                    and not string_after(glued[1], "")
+                ):
+                    self._add(Block(language, "\n".join([*body, glued[1]]), True))
                     return at + 1
             body.append(line)
             string = string_after(line, string) if self.heed_strings else ""
-        if string and any(_FENCE.match(line) for line in body):
+        if string and any(map(_FENCE.match, body)):
             self.heed_strings = False
             return self._read_block(start, indent, fence, language)
-        self.blocks.append(Block(language, "\n".join(body), False))
+        self._add(Block(language, "\n".join(body), False))
         return len(self.lines)
+
+    def _add(self, block: Block) -> None:
+        self.blocks.append(block)
+        self.unfenced.append(block.text)
 
 
 def _opening(line: str) -> tuple[str, str, str] | None:
@@ -135,6 +160,6 @@ def _opening(line: str) -> tuple[str, str, str] | None:
     if match := _FENCE.match(line):
         words = match[3].replace("{", " ").replace("}", " ").split()
         return match[1], match[2], words[0].lstrip(".").lower() if words else ""
-    if match := _GLUED_OPENING.match(line):
+    if "```" in line and (match := _GLUED_OPENING.match(line)):
         return "", match[1], match[2].lower()
     return None

@@ -1,40 +1,62 @@
 """The program, or the description, in a model's answer.
 
-The score must not hang on the form of an answer, so every common form is understood; and it must
-not hang on luck, so a form is never guessed at by trying many parses: each candidate is parsed
-once, and again only where a syntax error says that its end is missing. Time is linear in the text.
+Theory of operation. The answer is read once into fenced blocks and the text around them. The
+program is the last block that defines the entry point; else the last definition in the text around;
+else a body that continues the header, fenced or not. A block is taken whole, as the model wrote it;
+from a text with prose in it only what is Python. Definitions that the program uses but lacks are
+taken from the answer's other code. Each candidate is parsed once, so that long reasoning before the
+answer costs no more than reading it.
 """
 
-import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pipeline.fences import Block, normal_lines, split_fences, without_thinking
-
-MOST_CUTS = 12
-_UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-_CODE_LINE = re.compile(
-    r"(?:\s|$|#|@|async def |def |class |import \w|from \S+ import |if __name__"
-    r"|[A-Za-z_][\w.]*(?:\[[^]]*\])?\s*(?::[^=]+)?=|[)\]}])"
+from pipeline.answers import Answer, Block, read_answer
+from pipeline.descriptions import describe_view, extract_description
+from pipeline.source import (
+    Piece,
+    body_statements,
+    cut,
+    has_function,
+    has_method,
+    level,
+    longest_prefix,
+    parse,
+    split_body,
+    split_pieces,
+    tidy,
+    with_needed,
 )
-_STARTS_CODE = re.compile(r"(?:async def |def |class |import \w|from \S+ import |@\w)")
+
+__all__ = ["Extraction", "ExtractionKind", "describe_view", "extract", "extract_description"]
+
+OWNER = "Solution"
+"""The class that a function may be a method of."""
+
+_RESULT = re.compile(r"^[ \t]*(?:return|yield|raise)\b", re.MULTILINE)
 
 
 class ExtractionKind(StrEnum):
-    """Where in the answer the program was."""
+    """How a program was found in an answer."""
 
     FENCED = "fenced"
-    FENCE_OPEN = "fence_open"
-    """In a fence that the end of the answer cut off."""
+    """The last fenced block that defines the entry point."""
     BARE = "bare"
-    """Without a fence."""
+    """A definition outside any fence."""
+    METHOD = "method"
+    """A class ``Solution`` with the method; a function that calls it was added."""
     CONTINUED = "continued"
-    """The answer goes on from the header: the body of its function."""
+    """A body that goes on from the header, without a fence."""
+    FENCED_BODY = "fenced_body"
+    """A body in a fence; the header was put before it."""
+    BROKEN = "broken"
+    """It is meant to define the entry point but does not parse; kept as it is."""
     OTHER = "other"
-    """Python that does not define the asked function."""
-    NONE = "none"
+    """Python that does not define the entry point; kept, so that this shows when it runs."""
+    NO_CODE = "no_code"
+    """No Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,266 +64,229 @@ class Extraction:
     """What was found in an answer."""
 
     program: str | None
+    """None: the answer holds no Python."""
     kind: ExtractionKind
-    truncated: bool = False
-    """Whether the answer breaks off in a fence or in a statement."""
-
-
-NOTHING = Extraction(None, ExtractionKind.NONE)
+    truncated: bool
+    """Whether the answer breaks off: in its thinking, in a fence, or in a statement."""
 
 
 def extract(completion: str, entry_point: str, *, header: str = "") -> Extraction:
-    """Return the program in an answer: the last one that defines the entry point.
+    """Return the program in a model's answer.
+
+    A function of another name is not renamed: that the model named it wrongly is part of what it
+    wrote.
 
     Args:
-        completion: the model's raw text.
-        entry_point: the function that is asked for.
-        header: preamble, signature and docstring, for answers that only continue them.
+        completion: the raw text.
+        entry_point: the function that was asked for.
+        header: preamble, signature and docstring, for answers that are only the body after them.
     """
-    text = without_thinking(normal_lines(completion))
-    if not text or not text.strip():
-        return NOTHING
-    for attempt in (_from_fences, _from_bare_text):
-        found = attempt(text, entry_point)
+    answer = read_answer(completion)
+    search = _Search(answer, entry_point, header)
+    for attempt in (
+        search.continued,
+        search.fenced,
+        search.bare,
+        search.fenced_body,
+        search.broken,
+        search.other,
+    ):
+        found = attempt()
         if found is not None:
             return found
-    return _continued(text, entry_point, header) or _other(text)
+    return Extraction(None, ExtractionKind.NO_CODE, answer.unfinished)
 
 
-def _from_fences(text: str, entry_point: str) -> Extraction | None:
-    for block in reversed(split_fences(text).blocks):
-        found = _defining(block.text, entry_point)
-        if found is not None:
-            kind = ExtractionKind.FENCED if block.closed else ExtractionKind.FENCE_OPEN
-            return Extraction(found.source, kind, truncated=not block.closed)
-    return None
+class _Search:
+    """One answer and what is looked for in it."""
 
+    def __init__(self, answer: Answer, name: str, header: str) -> None:
+        self.answer = answer
+        self.name = name
+        self.header = header
+        self.definition = re.compile(
+            rf"^(?:(?:async\s+)?def\s+{re.escape(name)}\s*\(|{re.escape(name)}\s*(?::[^=\n]*)?=)",
+            re.MULTILINE,
+        )
+        self._around: list[Piece] | None = None
 
-def _from_bare_text(text: str, entry_point: str) -> Extraction | None:
-    lines = [line for line in text.split("\n") if not line.lstrip().startswith(("```", "~~~"))]
-    last = _last_definition(lines, entry_point)
-    if last is None:
-        return None
-    for start in (_first_code_line(lines, last), last):
-        found = _defining("\n".join(lines[start:]), entry_point)
-        if found is not None:
-            return Extraction(found.source, ExtractionKind.BARE, truncated=found.cut_at_end)
-    return None
-
-
-def _continued(text: str, entry_point: str, header: str) -> Extraction | None:
-    body = text.strip("\n")
-    if not header or not body.startswith((" ", "\t")):
-        return None
-    found = _defining(f"{header.rstrip()}\n{body}\n", entry_point)
-    if found is None or found.lines_kept <= header.rstrip().count("\n") + 1:
-        return None
-    return Extraction(found.source, ExtractionKind.CONTINUED, truncated=found.cut_at_end)
-
-
-def _other(text: str) -> Extraction:
-    """Return Python that lacks the entry point, so that its absence shows when it runs."""
-    blocks = split_fences(text).blocks
-    for block in reversed(blocks):
-        if (found := _longest_prefix(block.text)) and _has_code(found.tree):
-            return Extraction(found.source, ExtractionKind.OTHER, truncated=not block.closed)
-    if (broken := _broken_python(blocks)) is not None:
-        return Extraction(broken.text, ExtractionKind.OTHER, truncated=not broken.closed)
-    lines = text.split("\n")
-    for start, line in enumerate(lines):
-        if _STARTS_CODE.match(line):
-            found = _longest_prefix("\n".join(lines[start:]))
-            if found is not None and _has_code(found.tree):
-                return Extraction(found.source, ExtractionKind.OTHER, found.cut_at_end)
-            break
-    return NOTHING
-
-
-def _broken_python(blocks: list[Block]) -> Block | None:
-    """Return the last block that calls itself Python, though nothing in it parses."""
-    named = [block for block in blocks if block.language.startswith(("py", "python"))]
-    written = [block for block in named if block.text.strip()]
-    return written[-1] if written else None
-
-
-def _has_code(tree: ast.Module) -> bool:
-    """Tell whether a module does anything: a lone word or number parses as Python too."""
-    trivial = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.BinOp, ast.Compare)
-    return any(
-        not (isinstance(node, ast.Expr) and isinstance(node.value, trivial)) for node in tree.body
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    source: str
-    tree: ast.Module
-    lines_kept: int
-    cut_at_end: bool
-
-
-def _defining(source: str, entry_point: str) -> _Parsed | None:
-    """Return the longest prefix that parses and makes the entry point callable."""
-    found = _longest_prefix(source)
-    if found is None:
-        return None
-    if _defines(found.tree, entry_point):
-        return found
-    owner = _method_owner(found.tree, entry_point)
-    if owner is None:
-        return None
-    bridge = f"\n\n{entry_point} = {owner}().{entry_point}\n"
-    return _Parsed(found.source + bridge, found.tree, found.lines_kept, found.cut_at_end)
-
-
-def _longest_prefix(source: str) -> _Parsed | None:
-    """Return the part before the statement in which the first syntax error lies.
-
-    Each error names its line, so a cut goes straight there; a few rounds are enough, because what
-    is left grows shorter by at least the broken statement.
-    """
-    lines = source.split("\n")
-    end = len(lines)
-    for _ in range(MOST_CUTS):
-        text = "\n".join(lines[:end]).rstrip() + "\n"
-        try:
-            tree = ast.parse(text)
-        except SyntaxError as error:
-            end = _statement_start(lines, min(error.lineno or end, end))
-        except _UNPARSABLE:
+    def continued(self) -> Extraction | None:
+        """A base model's way: the text starts with the body, and may ramble on after it."""
+        text = self.answer.before.strip("\n")
+        if not self.header or text[:1] not in (" ", "\t"):
             return None
-        else:
-            rest = [line for line in lines[end:] if line.strip()]
-            return _Parsed(text, tree, end, cut_at_end=bool(rest)) if tree.body else None
-        if end <= 0:
+        body, rest = split_body(text)
+        whole = self._with_header(body)
+        if whole is None:
             return None
-    return None
+        program, cut_off = whole
+        program = with_needed(tidy(program), split_pieces(rest), after=True)
+        ended = bool(rest.strip() or self.answer.blocks)
+        return Extraction(program, ExtractionKind.CONTINUED, cut_off and not ended)
 
-
-def _statement_start(lines: list[str], line: int) -> int:
-    """Return the index of the line at which the top-level statement around a line begins."""
-    index = min(line, len(lines)) - 1
-    while index > 0 and (not lines[index].strip() or lines[index][0] in " \t)]}"):
-        index -= 1
-    while index > 0 and lines[index - 1].startswith("@"):
-        index -= 1
-    return index
-
-
-def _defines(tree: ast.Module, name: str) -> bool:
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if node.name == name:
-                return True
-        elif isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == name for target in node.targets
-        ):
-            return True
-    return False
-
-
-def _method_owner(tree: ast.Module, name: str) -> str | None:
-    """Return the last class with a method of this name, such as ``Solution``."""
-    owners = [
-        node.name
-        for node in tree.body
-        if isinstance(node, ast.ClassDef)
-        and any(isinstance(part, ast.FunctionDef) and part.name == name for part in node.body)
-    ]
-    return owners[-1] if owners else None
-
-
-def _last_definition(lines: list[str], entry_point: str) -> int | None:
-    pattern = re.compile(rf"(?:async\s+)?def\s+{re.escape(entry_point)}\s*\(|class Solution\b")
-    found = [index for index, line in enumerate(lines) if pattern.match(line)]
-    return found[-1] if found else None
-
-
-def _first_code_line(lines: list[str], definition: int) -> int:
-    """Walk back from a definition over lines that look like code."""
-    start = definition
-    for index in range(definition - 1, -1, -1):
-        if not _CODE_LINE.match(lines[index]):
-            break
-        if lines[index].strip() and not lines[index][0].isspace():
-            start = index
-    return start
-
-
-def describe_view(program: str, entry_point: str) -> str:
-    """Return a program as it is shown for describing: without the texts that describe it.
-
-    The docstrings of the module and of the entry point are cut out by position; the rest keeps its
-    form. A program that does not parse is shown as it is.
-    """
-    try:
-        tree = ast.parse(program)
-    except _UNPARSABLE:
-        return program
-    lines = program.splitlines(keepends=True)
-    for node, only in sorted(_docstrings(tree, entry_point), key=lambda d: -d[0].lineno):
-        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-        before = lines[first].encode()[: node.col_offset].decode()
-        after = lines[last].encode()[node.end_col_offset :].decode()
-        if before.strip() or after.strip(" \t\r\n;"):
-            kept = before + ("pass" if only else '""') + after
-        else:
-            kept = f"{before}pass\n" if only else ""
-        lines[first : last + 1] = [kept] if kept else []
-    return "".join(lines)
-
-
-def _docstrings(tree: ast.Module, entry_point: str) -> Iterator[tuple[ast.Expr, bool]]:
-    owners: list[ast.Module | ast.FunctionDef | ast.AsyncFunctionDef] = [tree]
-    owners += [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == entry_point
-    ]
-    for owner in owners:
-        first = owner.body[0] if owner.body else None
-        if (
-            isinstance(first, ast.Expr)
-            and isinstance(first.value, ast.Constant)
-            and isinstance(first.value.value, str)
-        ):
-            yield first, len(owner.body) == 1 and owner is not tree
-
-
-def extract_description(completion: str) -> str | None:
-    """Return the prose in an answer to "describe this function"; None when there is none.
-
-    Fenced code is left out. If nothing else is there, the fence holds the description: the
-    docstring of a function in it, or its text.
-    """
-    text = without_thinking(normal_lines(completion))
-    if text is None:
+    def fenced(self) -> Extraction | None:
+        """The last block that defines the entry point and parses."""
+        for block in self._blocks_with_name():
+            text = level(block.text)
+            if parse(text) is None and not block.closed:
+                text = longest_prefix(text, self.name) or text
+            kind = self._kind_of(text, ExtractionKind.FENCED)
+            if kind is not None:
+                return self._finish(text, kind, block)
         return None
-    split = split_fences(text)
-    prose = _unquoted("\n".join(split.prose))
-    if prose:
-        return prose
-    for block in split.blocks:
-        if described := _described(block):
-            return described
-    return None
 
-
-def _described(block: Block) -> str | None:
-    found = _longest_prefix(block.text)
-    if found is not None:
-        for node in ast.walk(found.tree):
-            if isinstance(node, ast.Module | ast.FunctionDef) and (text := ast.get_docstring(node)):
-                return text
-        if _has_code(found.tree):
+    def bare(self) -> Extraction | None:
+        """The last definition outside all fences."""
+        if not self._has_name(self.answer.around):
             return None
-    return _unquoted(block.text) or None
+        text = self.answer.around.strip("\n")
+        kind = self._kind_of(text, ExtractionKind.BARE)
+        if kind is not None:
+            return self._finish(text, kind)
+        pieces = self._pieces()
+        if all(piece.tree for piece in pieces[:-1]) and pieces[0].looks_like_code:
+            prefix = longest_prefix(text, self.name)
+            if prefix is not None:
+                kind = self._kind_of(prefix, ExtractionKind.BARE) or ExtractionKind.BARE
+                return self._finish(prefix, kind, cut_off=True)
+        return self._last_definition(pieces)
+
+    def fenced_body(self) -> Extraction | None:
+        """The last block, or else the whole text, that is the body of the function."""
+        blocks = self.answer.blocks or (Block("", self.answer.around, True),)
+        for block in reversed(blocks):
+            if self.header and _RESULT.search(block.text) and not self._has_name(block.text):
+                whole = self._with_header(block.text.strip("\n"))
+                if whole is not None:
+                    program, cut_off = whole
+                    if self.answer.blocks:
+                        return self._finish(program, ExtractionKind.FENCED_BODY, block)
+                    return self._finish(program, ExtractionKind.CONTINUED, cut_off=cut_off)
+        return None
+
+    def broken(self) -> Extraction | None:
+        """What was meant to define the entry point."""
+        for block in self._blocks_with_name():
+            if self.definition.search(level(block.text)):
+                return self._finish(level(block.text), ExtractionKind.BROKEN, block)
+        pieces = [piece for piece in self._pieces() if self.definition.search(piece.text)]
+        return self._finish(pieces[-1].text, ExtractionKind.BROKEN) if pieces else None
+
+    def other(self) -> Extraction | None:
+        """Python without the entry point: the last block with a definition, else the last."""
+        blocks = [block for block in self.answer.blocks if _is_python(block)]
+        if blocks:
+            defining = [block for block in blocks if _has_definition(block.text)]
+            block = (defining or blocks)[-1]
+            text = level(block.text)
+            if parse(text) is None and not block.closed:
+                text = cut(text) or text
+            return self._finish(text, ExtractionKind.OTHER, block)
+        if self.answer.blocks:
+            return None
+        tree = parse(self.answer.around)
+        if tree is not None and _does_something(self.answer.around):
+            return self._finish(self.answer.around, ExtractionKind.OTHER)
+        pieces = [piece.text for piece in self._pieces() if piece.tree]
+        if any(map(_has_definition, pieces)):
+            return self._finish("\n".join(pieces), ExtractionKind.OTHER)
+        return None
+
+    def _has_name(self, text: str) -> bool:
+        return re.search(rf"\b{re.escape(self.name)}\b", text) is not None
+
+    def _blocks_with_name(self) -> Iterator[Block]:
+        return (block for block in reversed(self.answer.blocks) if self._has_name(block.text))
+
+    def _pieces(self) -> list[Piece]:
+        if self._around is None:
+            self._around = split_pieces(self.answer.around.strip("\n"))
+        return self._around
+
+    def _kind_of(self, text: str, kind: ExtractionKind) -> ExtractionKind | None:
+        """Return how a text defines the entry point, if it does."""
+        tree = parse(text)
+        if has_function(tree, self.name):
+            return kind
+        return ExtractionKind.METHOD if has_method(tree, OWNER, self.name) else None
+
+    def _last_definition(self, pieces: list[Piece]) -> Extraction | None:
+        for piece in reversed(pieces):
+            if has_function(piece.tree, self.name):
+                return self._finish(piece.text, ExtractionKind.BARE)
+            if has_method(piece.tree, OWNER, self.name):
+                return self._finish(piece.text, ExtractionKind.METHOD)
+            if piece.tree is None and piece.looks_like_code and self._has_name(piece.text):
+                start = longest_prefix(piece.text, self.name)
+                if start is not None:
+                    kind = self._kind_of(start, ExtractionKind.BARE) or ExtractionKind.BARE
+                    return self._finish(start, kind, cut_off=piece is pieces[-1])
+        return None
+
+    def _with_header(self, body: str) -> tuple[str, bool] | None:
+        """Return header and body as a program, and whether the body's end had to go."""
+        before = self.header.rstrip(" \t")
+        before = before if before.endswith("\n") else before + "\n"
+        least = body_statements(before + "    pass\n", self.name) - 1
+        for indented in _indentations(body):
+            whole = before + indented
+            if body_statements(whole, self.name) > least:
+                return whole, False
+        for indented in _indentations(body):
+            start = longest_prefix(before + indented, self.name)
+            if start is not None and body_statements(start, self.name) > least:
+                return start, True
+        return None
+
+    def _finish(
+        self,
+        text: str,
+        kind: ExtractionKind,
+        block: Block | None = None,
+        cut_off: bool = False,
+    ) -> Extraction:
+        if kind is not ExtractionKind.OTHER:
+            text = with_needed(tidy(text), self._offers(block))
+        program = tidy(text)
+        if kind is ExtractionKind.METHOD:
+            program += f"\n\ndef {self.name}(*args, **kwargs):\n"
+            program += f"    return {OWNER}().{self.name}(*args, **kwargs)\n"
+        truncated = cut_off or self.answer.unfinished or (block is not None and not block.closed)
+        return Extraction(program, kind, truncated)
+
+    def _offers(self, chosen: Block | None) -> Iterator[Piece]:
+        """Yield the code outside the chosen block, or the chosen text, that a program may need."""
+        if chosen is None:
+            yield from self._other_functions(self._pieces())
+        for block in self.answer.blocks:
+            if block is not chosen and _is_python(block):
+                yield from self._other_functions(split_pieces(block.text))
+
+    def _other_functions(self, pieces: list[Piece]) -> Iterator[Piece]:
+        return (piece for piece in pieces if not has_function(piece.tree, self.name))
 
 
-def _unquoted(text: str) -> str:
-    text = text.strip()
-    for quote in ('"""', "'''"):
-        if text.startswith(quote):
-            text = text[3:].removesuffix(quote)
-            break
-    return text.strip()
+def _indentations(body: str) -> Iterator[str]:
+    """Yield a body as it is, with spaces for tabs, and moved to four spaces."""
+    if body[:1] in (" ", "\t"):
+        yield body
+        yield body.expandtabs(4)
+    lines = level(body.expandtabs(4)).split("\n")
+    yield "\n".join("    " + line if line.strip() else line for line in lines)
+
+
+def _is_python(block: Block) -> bool:
+    if block.language.startswith("py") and block.text.strip():
+        return True
+    text = level(block.text)
+    return _does_something(text) if not block.language else _has_definition(text)
+
+
+def _does_something(text: str) -> bool:
+    """Tell whether a text is more Python than a lone word or number, which parse as well."""
+    tree = parse(text)
+    return tree is not None and any("(" in line or "=" in line for line in text.split("\n"))
+
+
+def _has_definition(text: str) -> bool:
+    return re.search(r"^(?:async def|def|class) ", text, re.MULTILINE) is not None

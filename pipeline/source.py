@@ -18,7 +18,7 @@ MAX_CUTS = 20
 
 _BRACKETS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|[()\[\]{}]")
 _CODE = re.compile(
-    r"(?:async\s+def|def|class|import|from|if|for|while|try|with|return|raise|assert|@|global|del)\b"
+    r"(?:async\s+def|def|class|import|from|if|for|while|try|with|return|raise|assert|@|global|del)\b|#"
     r"|@\w|[A-Za-z_][\w.]*(?:\[[^\]]*\])?(?:\s*,\s*[A-Za-z_]\w*)*\s*(?:[-+*/|&^%]|//|\*\*)?=(?!=)"
     r"|[A-Za-z_][\w.]*:\s*[A-Za-z_]|[A-Za-z_][\w.]*\(|\"\"\"|'''"
 )
@@ -96,9 +96,15 @@ def missing(tree: ast.Module) -> set[str]:
     return used - bound - set(dir(builtins))
 
 
-def with_needed(text: str, pieces: Iterable[Piece]) -> str:
-    """Return a program with the definitions put before it that it lacks and ``pieces`` have."""
+def with_needed(text: str, pieces: Iterable[Piece], *, after: bool = False) -> str:
+    """Return a program with the definitions that it lacks and ``pieces`` have.
+
+    They are put before it, or after it.
+    """
     program = parse(text)
+    wanted = missing(program) if program else set()
+    if not wanted:
+        return text
     offers = {
         name: piece
         for piece in pieces
@@ -106,15 +112,13 @@ def with_needed(text: str, pieces: Iterable[Piece]) -> str:
         for name in defined(piece.tree)
     }
     taken: dict[str, Piece] = {}
-    wanted = missing(program) if program else set()
     while found := {name for name in wanted if name in offers and name not in taken}:
         taken |= {name: offers[name] for name in found}
-        wanted = {
-            name for new in found if (tree := offers[new].tree) for name in missing(tree)
-        }
+        wanted = {name for new in found if (tree := offers[new].tree) for name in missing(tree)}
     # In the order in which they were written, so that each finds what it needs when it runs.
     chosen = [piece for piece in dict.fromkeys(offers.values()) if piece in taken.values()]
-    return "\n\n".join([*(piece.text.strip("\n") for piece in chosen), text])
+    parts = [tidy(piece.text) for piece in chosen]
+    return "\n\n".join([text, *parts] if after else [*parts, text])
 
 
 def split_pieces(text: str) -> list[Piece]:
@@ -137,6 +141,24 @@ def split_pieces(text: str) -> list[Piece]:
     return [_piece("\n".join(group)) for group in groups]
 
 
+def split_body(text: str) -> tuple[str, str]:
+    """Split a text that starts with an indented body before the first thing at the margin."""
+    lines = text.split("\n")
+    scan = _Scan()
+    for at, line in enumerate(lines):
+        if scan.is_free and line[:1].strip() and not line.startswith("#"):
+            return "\n".join(lines[:at]), "\n".join(lines[at:])
+        scan.read(line)
+    return text, ""
+
+
+def body_statements(text: str, name: str) -> int:
+    """Return how many statements the last function ``name`` has; 0 where there is none."""
+    tree = parse(text)
+    functions = [node for node in (tree.body if tree else []) if isinstance(node, _Function)]
+    return next((len(node.body) for node in reversed(functions) if node.name == name), 0)
+
+
 def _piece(text: str) -> Piece:
     is_code = bool(_CODE.match(text))
     return Piece(text, parse(text) if is_code else None, is_code)
@@ -146,8 +168,7 @@ def longest_prefix(text: str, name: str) -> str | None:
     """Return the longest prefix that parses and defines ``name``, of a text that was cut off."""
     kept: list[str] = []
     for piece in split_pieces(text):
-        is_comment = not piece.text.partition("\n")[0].partition("#")[0].strip()
-        if piece.tree is None and not is_comment and parse(piece.text) is None:
+        if piece.tree is None and parse(piece.text) is None:
             if (start := cut(piece.text)) is not None:
                 kept.append(start)
             break
@@ -236,11 +257,13 @@ def _bound_by(node: ast.AST) -> set[str]:
         case ast.Import() | ast.ImportFrom():
             return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
         case ast.Assign(targets=targets):
-            return {name.id for t in targets for name in ast.walk(t) if _is_store(name)}
+            return {name for target in targets for name in _stored(target)}
         case ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
             return {name}
     return set()
 
 
-def _is_store(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+def _stored(target: ast.expr) -> Iterator[str]:
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id

@@ -1,0 +1,124 @@
+"""What describes a program: cut out of the program that is shown, taken out of the answer."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+
+from pipeline.answers import Block, read_answer
+from pipeline.source import parse
+
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_QUOTES = ('"""', "'''")
+
+_Owner = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def describe_view(program: str, entry_point: str) -> str:
+    """Return a program as a model gets to see it for describing.
+
+    The docstrings of the module and of the function are cut out at their positions, so that the
+    model cannot copy them; the rest keeps its form. A string that follows a function's imports, as
+    in HumanEval/115, counts as its docstring. A class ``Solution`` stands for the function. A
+    program that does not parse is shown as it is.
+    """
+    tree = parse(program)
+    if tree is None:
+        return program
+    lines = _LINES.findall(program)
+    cuts = [_cut(owner, node, lines) for owner, node in _docstrings(tree, entry_point)]
+    for start, end, put in sorted(cuts, reverse=True):
+        program = program[:start] + put + program[end:]
+    return program
+
+
+def _docstrings(tree: ast.Module, name: str) -> Iterator[tuple[_Owner, ast.Expr]]:
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    owners: list[_Owner] = [tree]
+    for node in tree.body:
+        if isinstance(node, functions) and node.name == name:
+            owners.append(node)
+        elif isinstance(node, ast.ClassDef) and node.name == "Solution":
+            owners += [node, *(part for part in node.body if isinstance(part, functions))]
+    for owner in owners:
+        for statement in owner.body:
+            if isinstance(statement, ast.Expr) and _is_text(statement.value):
+                yield owner, statement
+            if not isinstance(statement, ast.Import | ast.ImportFrom):
+                break
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _cut(owner: _Owner, node: ast.Expr, lines: list[str]) -> tuple[int, int, str]:
+    """Return where a docstring starts and ends, in characters, and what to put there."""
+    start = _offset(lines, node.lineno, node.col_offset)
+    end = _offset(lines, node.end_lineno or node.lineno, node.end_col_offset or 0)
+    if len(owner.body) == 1 and not isinstance(owner, ast.Module):
+        return start, end, "pass"
+    text = "".join(lines)
+    line_start = start - len(text[:start]) + sum(map(len, lines[: node.lineno - 1]))
+    after = re.compile(r"[ \t]*;?[ \t]*").match(text, end)
+    end = after.end() if after else end
+    line_end = re.compile(r"\r\n|\r|\n|$").match(text, end)
+    if line_end and not text[line_start:start].strip():
+        return line_start, line_end.end(), ""
+    return start, end, ""
+
+
+def _offset(lines: list[str], line: int, column: int) -> int:
+    # ast counts columns in bytes of UTF-8.
+    before = lines[line - 1].encode("utf-8", "surrogatepass")[:column]
+    return sum(map(len, lines[: line - 1])) + len(before.decode("utf-8", "surrogatepass"))
+
+
+def extract_description(completion: str) -> str | None:
+    """Return the description in a model's answer to "describe this function".
+
+    Thinking, the marks of fences and the quotes of a docstring are taken off; what is in a fence
+    stays, because examples often are. If a fence holds a docstring, alone or in a function without
+    a body, that docstring is the description.
+
+    Returns:
+        The text, its lines without common indentation or white space at their ends; None when
+        nothing is left, or the thinking was broken off.
+    """
+    answer = read_answer(completion)
+    for block in answer.blocks:
+        if (docstring := _docstring_of(block)) is not None:
+            return _clean(docstring)
+    return _clean(_unquoted(_clean(answer.unfenced) or ""))
+
+
+def _docstring_of(block: Block) -> str | None:
+    tree = parse(block.text)
+    nodes = tree.body if tree else []
+    if len(nodes) == 1 and isinstance(nodes[0], ast.FunctionDef | ast.AsyncFunctionDef):
+        nodes = [node for node in nodes[0].body if not _is_filler(node)]
+    match nodes:
+        case [ast.Expr(value=ast.Constant(value=str(text)))]:
+            return inspect.cleandoc(text)
+    return None
+
+
+def _is_filler(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant) and node.value.value is ...
+    return isinstance(node, ast.Pass)
+
+
+def _unquoted(text: str) -> str:
+    for quotes in _QUOTES:
+        if text.lstrip("rRuU").startswith(quotes):
+            head, _, tail = text.lstrip("rRuU")[3:].partition(quotes)
+            return "\n\n".join(part for part in (inspect.cleandoc(head), tail.strip()) if part)
+        if text.endswith(quotes) and text.count(quotes) == 1:
+            return text[:-3]
+    return text
+
+
+def _clean(text: str) -> str | None:
+    lines = [line.rstrip() for line in text.expandtabs().split("\n")]
+    return inspect.cleandoc("\n" + "\n".join(lines)) or None
