@@ -24,6 +24,17 @@ from sandbox.types import Job, ProgramResult
 
 SUFFIXES = (".json", ".jsonl", ".jsonl.gz")
 OUTPUT_WIDTH = 4_000
+EMPTY_LINE: dict[str, Any] = {
+    "id": None,
+    "verdict": None,
+    "per_test": [],
+    "extraction": None,
+    "truncated": False,
+    "load": None,
+    "isolation": None,
+    "message": "",
+}
+"""Every field of an output line, as it is where nothing was judged."""
 
 
 class JudgingSandbox(Evaluates, Protocol):
@@ -114,7 +125,7 @@ def _line(
     isolation: str,
     message: str,
 ) -> dict[str, Any]:
-    return {
+    return EMPTY_LINE | {
         "id": task.record_id,
         "verdict": _published(verdict),
         "per_test": per_test,
@@ -136,7 +147,7 @@ def _test_line(verdict: str, kind: str, encoding: str | None, message: str) -> d
 
 
 def _not_judged(record_id: str | None, message: str) -> dict[str, Any]:
-    return {"id": record_id, "verdict": None, "per_test": [], "message": message}
+    return EMPTY_LINE | {"id": record_id, "message": message}
 
 
 def _published(verdict: str) -> str:

@@ -59,7 +59,7 @@ def read_task(record: Record, record_id: str, sandbox: Evaluates, config: Sandbo
     )
     if not tests:
         raise record.error("the record has no tests")
-    preambles = (header.preamble, record.optional_text("preamble") or "")
+    preambles = (record.optional_text("preamble") or "", header.preamble)
     return Task(
         record_id=record_id,
         program=program,
