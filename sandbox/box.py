@@ -10,8 +10,8 @@ from sandbox.inside.wire import Plan
 from sandbox.levels import LAYERS, Level, LevelUnavailable, candidates, check_platform
 from sandbox.process import StartFailed, ZygoteLost, ZygoteProcess, package_folders
 from sandbox.proof import Isolation
-from sandbox.seccomp import Filter, build_filter
-from sandbox.session import Session, harness_result
+from sandbox.seccomp import Filters, build_filters
+from sandbox.session import Areas, Session, harness_result
 from sandbox.types import Call, Job, Kind, Outcome, ProgramResult
 
 _OTHER_HASH_SEED = 4242
@@ -32,6 +32,7 @@ class Sandbox:
         asked = config if isinstance(config, str) else config.isolation
         self._hash_seed = hash_seed
         self._twin: Sandbox | None = None
+        self._areas = Areas()
         self._level, self._zygote, self.isolation = _start_best(asked, hash_seed)
 
     @property
@@ -47,7 +48,7 @@ class Sandbox:
         """
         for _ in range(2):
             try:
-                return Session(self._zygote, job, self.level).run()
+                return Session(self._zygote, self._areas, job, self.level).run()
             except ZygoteLost as error:
                 reason = str(error)
                 self._restart()
@@ -76,6 +77,7 @@ class Sandbox:
     def close(self) -> None:
         """End the zygote and everything under it."""
         self._zygote.close()
+        self._areas.close()
         if self._twin is not None:
             self._twin.close()
 
@@ -115,13 +117,13 @@ def _start_best(asked: str, hash_seed: int) -> tuple[Level, ZygoteProcess, Isola
     levels = candidates(asked)
     for level in levels:
         try:
-            zygote, filter_ = _start(level, hash_seed)
+            zygote, filters = _start(level, hash_seed)
         except LevelUnavailable:
             if level is levels[-1]:
                 raise
             continue
         try:
-            return level, zygote, _prove(zygote, level, filter_)
+            return level, zygote, _prove(zygote, level, filters)
         except LevelUnavailable:
             zygote.close()
             if level is levels[-1]:
@@ -129,25 +131,26 @@ def _start_best(asked: str, hash_seed: int) -> tuple[Level, ZygoteProcess, Isola
     raise AssertionError("there is a level to try")
 
 
-def _start(level: Level, hash_seed: int) -> tuple[ZygoteProcess, Filter | None]:
+def _start(level: Level, hash_seed: int) -> tuple[ZygoteProcess, Filters | None]:
     check_platform(level)
-    filter_ = None
+    filters = None
     if "seccomp" in LAYERS[level]:
-        filter_ = build_filter(platform.machine(), may_open="landlock" in LAYERS[level])
+        filters = build_filters(platform.machine(), may_open="landlock" in LAYERS[level])
     plan = Plan(
         layers=LAYERS[level],
-        filter_code=filter_.code if filter_ else b"",
-        filter_pid_at=filter_.own_pid_at if filter_ else (),
+        zygote_filter=filters.zygote if filters else b"",
+        child_filter=filters.child if filters else b"",
+        own_pid_at=filters.own_pid_at if filters else (),
         package_folders=package_folders(),
         wide=level is Level.STANDARD_NOFS,
     )
     try:
-        return ZygoteProcess(plan, hash_seed), filter_
+        return ZygoteProcess(plan, hash_seed), filters
     except StartFailed as error:
         raise LevelUnavailable(level, error.layer, error.reason) from error
 
 
-def _prove(zygote: ZygoteProcess, level: Level, filter_: Filter | None) -> Isolation:
+def _prove(zygote: ZygoteProcess, level: Level, filters: Filters | None) -> Isolation:
     try:
         acts = proof.prove(zygote, level)
     except ZygoteLost as error:
@@ -161,7 +164,7 @@ def _prove(zygote: ZygoteProcess, level: Level, filter_: Filter | None) -> Isola
         level=level,
         layers=tuple(report["layers"]),
         landlock_abi=report.get("landlock") or 0,
-        filter_sha256=filter_.digest if filter_ else "",
+        filter_sha256=filters.digest if filters else "",
         namespaces=report.get("namespaces") or {},
         python=report["python"],
         preloaded=report["preloaded"],

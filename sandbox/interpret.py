@@ -9,7 +9,7 @@ import json
 import signal
 from dataclasses import dataclass, field
 
-from sandbox import encoding
+from sandbox.decoding import loads
 from sandbox.inside.frames import Code, Frame
 from sandbox.inside.wire import CHECKER, PROGRAM
 from sandbox.process import Ended
@@ -184,7 +184,7 @@ def state(call: Call, kind: Kind, body: str, cpu_s: float, limits: Limits) -> Ou
         if len(body) > limits.encoding_bytes + 100:
             return None
         try:
-            encoding.loads(body)
+            loads(body)
             message = exception_message(body) if kind is Kind.ERROR else ""
         except ValueError:
             return None
@@ -214,7 +214,7 @@ def exception_message(text: str) -> str:
     Raises:
         ValueError: The text is no encoded exception.
     """
-    parts = encoding.loads(text)
+    parts = loads(text)
     if not (isinstance(parts, list) and len(parts) == 3 and all(type(p) is str for p in parts)):
         raise ValueError("not an exception")
     name, _, message = parts

@@ -1,7 +1,10 @@
 """Memory that is handed to a child: a sealed task, and a result area of fixed size."""
 
+import mmap
 import os
 import tempfile
+
+from sandbox.inside.frames import Frame, parse
 
 if hasattr(os, "memfd_create"):
     import fcntl
@@ -36,29 +39,34 @@ def sealed(data: bytes) -> int:
     return fd
 
 
-def result_area(size: int) -> int:
-    """A descriptor of a zeroed memory file that can be written but not resized."""
-    fd = _new_file("result")
-    os.ftruncate(fd, size)
-    _seal(fd, writable=True)
-    return fd
+class Area:
+    """A result area: memory that one child at a time writes frames into.
 
-
-def read_area(fd: int, size: int, start: int = 0) -> bytes:
-    """What stands in an area from an offset on, in steps that stop at the first zero page.
-
-    Frames are contiguous and their headers are never zero, so a chunk that ends in zeros is the
-    last one that can matter.
+    Its size is sealed. It is used again for the next child, after ``clear``; the last one must
+    have ended by then.
     """
-    parts: list[bytes] = []
-    chunk = 1 << 12
-    while start < size:
-        part = os.pread(fd, min(chunk, size - start), start)
-        if not part:
-            break
-        parts.append(part)
-        start += len(part)
-        if part.endswith(bytes(32)):
-            break
-        chunk = 1 << 20
-    return b"".join(parts)
+
+    def __init__(self, size: int) -> None:
+        self.fd = _new_file("result")
+        os.ftruncate(self.fd, size)
+        _seal(self.fd, writable=True)
+        self._map = mmap.mmap(self.fd, size)
+
+    def __len__(self) -> int:
+        return len(self._map)
+
+    def read(self, at: int, most: int) -> tuple[list[Frame], int]:
+        """Read the frames from an offset on, as ``frames.parse`` does."""
+        return parse(self._map, at, most)
+
+    def clear(self) -> None:
+        """Make it all zeros again, and give its memory back."""
+        if hasattr(mmap, "MADV_REMOVE"):
+            self._map.madvise(mmap.MADV_REMOVE)
+        else:
+            self._map[:] = bytes(len(self._map))
+
+    def close(self) -> None:
+        """Give everything back."""
+        self._map.close()
+        os.close(self.fd)

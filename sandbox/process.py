@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sandbox.clock import Spent, pid_of, spent
-from sandbox.inside.wire import COMMAND, LENGTH, REPORT, STARTED, Plan
+from sandbox.inside.wire import COMMAND, GIVE_HANDLE, HANDLE, LENGTH, REPORT, Plan
 
 START_TIMEOUT_S = 60.0
 ANSWER_TIMEOUT_S = 30.0
@@ -58,30 +58,38 @@ class Ended(NamedTuple):
 
 
 class Child:
-    """One running child."""
+    """One running child; its handle is fetched when it is first needed."""
 
-    def __init__(self, slot: int, pidfd: int) -> None:
+    def __init__(self, zygote: "ZygoteProcess", slot: int) -> None:
         self.slot = slot
-        self._pidfd = pidfd
+        self._zygote = zygote
+        self._pidfd: int | None = None
         self._pid = 0
 
     def spent(self) -> Spent | None:
         """Its clocks; None when it is gone or the system cannot tell."""
-        if self._pid == 0:
-            try:
-                self._pid = pid_of(self._pidfd)
-            except OSError:
-                return None
-        return spent(self._pid)
+        pidfd = self._handle()
+        if pidfd is not None and self._pid == 0:
+            with contextlib.suppress(OSError):
+                self._pid = pid_of(pidfd)
+        return spent(self._pid) if self._pid > 0 else None
 
     def kill(self) -> None:
         """Kill it, surely and only it."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        pidfd = self._handle()
+        if pidfd is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
     def forget(self) -> None:
         """Close the handle; the child must have ended."""
-        os.close(self._pidfd)
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+
+    def _handle(self) -> int | None:
+        if self._pidfd is None:
+            self._pidfd = self._zygote.handle(self.slot)
+        return self._pidfd
 
 
 class ZygoteProcess:
@@ -134,18 +142,30 @@ class ZygoteProcess:
         """Have a child forked that gets the descriptors: task, result area, channel.
 
         Raises:
-            ZygoteLost: It did not answer.
+            ZygoteLost: It does not listen.
         """
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
         try:
             self._control.sendmsg([COMMAND.pack(role, slot, task_bytes)], rights)
+        except OSError as error:
+            raise ZygoteLost(str(error)) from error
+        return Child(self, slot)
+
+    def handle(self, slot: int) -> int | None:
+        """A descriptor of the child in a slot; None when it has ended.
+
+        Raises:
+            ZygoteLost: It did not answer.
+        """
+        try:
+            self._control.sendall(COMMAND.pack(GIVE_HANDLE, slot, 0))
             while True:
-                data, ancillary, _, _ = self._control.recvmsg(REPORT.size, socket.CMSG_SPACE(4))
+                data, rights, _, _ = self._control.recvmsg(REPORT.size, socket.CMSG_SPACE(4))
                 if len(data) < REPORT.size:
                     raise ZygoteLost("the zygote closed its socket")
                 what, *ended = REPORT.unpack(data)
-                if what == STARTED:
-                    return Child(slot, int.from_bytes(ancillary[0][2][:4], sys.byteorder))
+                if what == HANDLE:
+                    return int.from_bytes(rights[0][2][:4], sys.byteorder) if rights else None
                 self._ended.append(Ended(*ended))
         except OSError as error:
             raise ZygoteLost(str(error)) from error

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import memory
-from sandbox.inside import frames, job
+from sandbox.inside import job
 from sandbox.inside.frames import Code
 from sandbox.inside.job import Task
 from sandbox.inside.wire import PROBE
@@ -146,17 +146,17 @@ class _Scene:
 def _try(zygote: ZygoteProcess, facts: dict[str, str]) -> list[tuple[str, str, str]]:
     task = Task(json.dumps(facts), "", (), 0, 256 * 2**20, 20, 0, 0)
     data = job.dump(task)
-    area, fd = memory.result_area(_AREA_BYTES), memory.sealed(data)
+    area, fd = memory.Area(_AREA_BYTES), memory.sealed(data)
     try:
-        child = zygote.fork(PROBE, PROBE, len(data), [fd, area])
+        child = zygote.fork(PROBE, PROBE, len(data), [fd, area.fd])
         if zygote.wait(ANSWER_TIMEOUT_S) is None:
             child.kill()
             zygote.wait(ANSWER_TIMEOUT_S)
         child.forget()
-        read, _ = frames.parse(memory.read_area(area, _AREA_BYTES), most=2)
+        read, _ = area.read(0, most=2)
     finally:
         os.close(fd)
-        os.close(area)
+        area.close()
     if not read or read[0].code != Code.VALUE:
         return [("prove anything", "done", "the proving child died")]
     return [tuple(item) for item in json.loads(read[0].body)]

@@ -1,13 +1,16 @@
-"""The system calls that a program may make, as a seccomp filter.
+"""The system calls that a program may make, as two seccomp filters.
 
 An allow-list: what is not named is refused with EPERM, so a call that the kernel gains tomorrow
-is refused too. The filter is built here, once, for the architecture at hand, in plain Python, and
-handed to the zygote as bytes, so that the far side needs no library.
+is refused too. The filters are built here, once, for the architecture at hand, in plain Python,
+and handed to the zygote as bytes, so that the far side needs no library.
 
-The filter finds the call's number by binary search over ranges of numbers with the same answer.
-That matters at attach time, which is once a program: the kernel evaluates the filter for every
-call number in order to cache the answers that do not depend on arguments.
+The zygote confines itself with the long filter, which its children inherit; it allows the few
+things that only a zygote does, such as forking. Each child takes those away with the short one.
+The kernel applies both and obeys the stricter answer. Attaching a filter costs a compilation, and
+an evaluation for every call number that the earlier filters allow, so what each program pays for
+is the short one.
 
+A filter finds the call's number by binary search over ranges of numbers with the same answer.
 Pointers and the memory behind them cannot be checked by a filter; only register values are.
 """
 
@@ -70,27 +73,33 @@ class Rule:
 
 _O_WRITING = 0o3 | 0o100 | 0o1000 | 0o2000  # access mode, O_CREAT, O_TRUNC, O_APPEND
 _CLONE_VM, _CLONE_THREAD = 0x100, 0x10000
-_CLONE_FORBIDDEN = 0x2000 | 0x4000 | 0x8000 | 0x1000 | 0x7E020000 | 0x80  # ptrace, vfork, new ns
+_CLONE_FORBIDDEN = 0x2000 | 0x4000 | 0x8000 | 0x1000 | 0x7E020000  # ptrace, vfork, new namespaces
 _FCNTL_HARMLESS = (0, 1, 2, 3, 4, 1030)  # DUPFD, GETFD, SETFD, GETFL, SETFL, DUPFD_CLOEXEC
 _IOCTL_HARMLESS = (0x5421, 0x5450, 0x5451)  # FIONBIO, FIONCLEX, FIOCLEX
 _AF_UNIX, _SOCK_STREAM, _SOCK_KIND = 1, 1, 0xF
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP = 1, 22
 
 RULES: dict[str, Rule] = {
-    "clone": Rule(
-        (
-            Check(0, (_CLONE_VM | _CLONE_THREAD,), _CLONE_VM | _CLONE_THREAD),
-            Check(0, (0,), _CLONE_FORBIDDEN),
-        )
-    ),
-    "kill": Rule((Check(0, (OWN_PID,)),)),
-    "tgkill": Rule((Check(0, (OWN_PID,)),)),
-    "prlimit64": Rule((Check(0, (0,)), Check(2, (0,), wide=True))),
     "fcntl": Rule((Check(1, _FCNTL_HARMLESS),)),
     "ioctl": Rule((Check(1, _IOCTL_HARMLESS),), errno.ENOTTY),
     "socketpair": Rule((Check(0, (_AF_UNIX,)), Check(1, (_SOCK_STREAM,), _SOCK_KIND))),
     "sendto": Rule((Check(4, (0,), wide=True),)),
+    "clone": Rule((Check(0, (0,), _CLONE_FORBIDDEN),)),
+    "prctl": Rule((Check(0, (_PR_SET_PDEATHSIG, _PR_SET_SECCOMP)),)),
+    "prlimit64": Rule((Check(0, (0,)),)),
 }
-"""Calls allowed with these arguments only."""
+"""Calls allowed with these arguments only, to a zygote too."""
+
+ZYGOTE_ONLY = _words("recvmsg sendmsg pidfd_open")
+"""Calls that a zygote needs, which the short filter takes from its children."""
+
+CHILD_RULES: dict[str, Rule] = {
+    "clone": Rule((Check(0, (_CLONE_VM | _CLONE_THREAD,), _CLONE_VM | _CLONE_THREAD),)),
+    "kill": Rule((Check(0, (OWN_PID,)),)),
+    "tgkill": Rule((Check(0, (OWN_PID,)),)),
+    "prlimit64": Rule((Check(2, (0,), wide=True),)),
+}
+"""Calls that a child may make with these arguments only: threads, signals to itself, no limits."""
 
 _READ_ONLY = {
     "open": Rule((Check(1, (0,), _O_WRITING),), errno.EACCES),
@@ -103,20 +112,21 @@ _CLOSED = {"open": errno.EACCES, "openat": errno.EACCES}
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """An assembled filter, and where the child's own process id has to be written."""
+class Filters:
+    """The two filters, and where the child's own process id has to be written in the short one."""
 
-    code: bytes
+    zygote: bytes
+    child: bytes
     own_pid_at: tuple[int, ...]
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the filter before a process id is in it."""
-        return hashlib.sha256(self.code).hexdigest()
+        """SHA-256 of both, before a process id is in them."""
+        return hashlib.sha256(self.zygote + self.child).hexdigest()
 
 
-def build_filter(architecture: str, *, may_open: bool) -> Filter:
-    """The filter of one architecture (``x86_64`` or ``aarch64``).
+def build_filters(architecture: str, *, may_open: bool) -> Filters:
+    """The filters of one architecture (``x86_64`` or ``aarch64``).
 
     Args:
         architecture: As ``platform.machine()`` names it.
@@ -126,24 +136,26 @@ def build_filter(architecture: str, *, may_open: bool) -> Filter:
         KeyError: There is no table for this architecture.
     """
     numbers = NUMBERS[architecture]
+    allow = Op(bpf.RETURN, _ALLOW)
+    answers = dict.fromkeys([*PLAIN, *ZYGOTE_ONLY, "kill", "tgkill"], allow)
+    answers |= {name: _refuse(code) for name, code in _ABSENT.items()}
+    answers |= {} if may_open else {name: _refuse(code) for name, code in _CLOSED.items()}
     rules = RULES | (_READ_ONLY if may_open else {})
-    refusals = _ABSENT | ({} if may_open else _CLOSED)
-    answers = {numbers[name]: Op(bpf.RETURN, _ALLOW) for name in PLAIN if name in numbers}
-    answers |= {numbers[n]: Op(bpf.RETURN, _ERRNO | e) for n, e in refusals.items() if n in numbers}
-    answers |= {numbers[n]: Op(bpf.JUMP, if_true=n) for n in rules if n in numbers}
-    program = _prologue(architecture)
-    program += _search(_ranges(answers))
-    for name in rules:
-        if name in numbers:
-            program += _rule(name, rules[name])
-    code = bpf.assemble(program)
+    zygote = _prologue(architecture) + _decide(numbers, answers, rules, _refuse(errno.EPERM))
+    taken = {name: _refuse(errno.EPERM) for name in [*ZYGOTE_ONLY, "prctl", "setrlimit"]}
+    child = [Op(bpf.LOAD_WORD, 0), *_decide(numbers, taken, CHILD_RULES, allow)]
+    code = bpf.assemble(child)
+    return Filters(bpf.assemble(zygote), code, _places_of_pid(code))
+
+
+def _refuse(code: int) -> Op:
+    return Op(bpf.RETURN, _ERRNO | code)
+
+
+def _places_of_pid(code: bytes) -> tuple[int, ...]:
+    instructions = bpf.INSTRUCTION.iter_unpack(code)
     size = bpf.INSTRUCTION.size
-    at = tuple(
-        i * size + 4
-        for i, (_, _, _, k) in enumerate(bpf.INSTRUCTION.iter_unpack(code))
-        if k == OWN_PID
-    )
-    return Filter(code, at)
+    return tuple(i * size + 4 for i, (_, _, _, k) in enumerate(instructions) if k == OWN_PID)
 
 
 def _prologue(architecture: str) -> list[Op | Label]:
@@ -160,12 +172,24 @@ def _prologue(architecture: str) -> list[Op | Label]:
     ]
 
 
-def _ranges(answers: dict[int, Op]) -> list[tuple[int, Op]]:
+def _decide(
+    numbers: dict[str, int], answers: dict[str, Op], rules: dict[str, Rule], otherwise: Op
+) -> list[Op | Label]:
+    """The search for the number in the accumulator, and the rules that it may lead to."""
+    rules = {name: rule for name, rule in rules.items() if name in numbers}
+    by_number = {numbers[name]: op for name, op in answers.items() if name in numbers}
+    by_number |= {numbers[name]: Op(bpf.JUMP, if_true=name) for name in rules}
+    program = _search(_ranges(by_number, otherwise))
+    for name, rule in rules.items():
+        program += _rule(name, rule)
+    return program
+
+
+def _ranges(answers: dict[int, Op], otherwise: Op) -> list[tuple[int, Op]]:
     """Starts of the ranges of call numbers with one answer, in order, the first at 0."""
-    refused = Op(bpf.RETURN, _ERRNO | errno.EPERM)
     starts: list[tuple[int, Op]] = []
     for number in range(max(answers) + 2):
-        answer = answers.get(number, refused)
+        answer = answers.get(number, otherwise)
         if not starts or starts[-1][1] != answer:
             starts.append((number, answer))
     return starts

@@ -2,15 +2,15 @@
 
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 from sandbox import memory
-from sandbox.inside import frames, job
-from sandbox.inside.frames import Code, Frame
+from sandbox.inside import job
+from sandbox.inside.frames import Code, Frame, Malformed
 from sandbox.inside.job import Task
 from sandbox.inside.wire import CHECKER, PROGRAM
 from sandbox.interpret import Reading, Round, not_run, read_round, timed_out
+from sandbox.memory import Area
 from sandbox.process import Child, ZygoteProcess
 from sandbox.types import Job, Kind, Load, Outcome, ProgramResult
 from sandbox.watch import Progress, watch
@@ -30,8 +30,9 @@ _KIND_OF_LOAD = {
 class Session:
     """Runs one job; used once."""
 
-    def __init__(self, zygote: ZygoteProcess, job_: Job, isolation: str) -> None:
+    def __init__(self, zygote: ZygoteProcess, areas: "Areas", job_: Job, isolation: str) -> None:
         self._zygote = zygote
+        self._areas = areas
         self._job = job_
         self._isolation = isolation
         self._area_bytes = max(AREA_BYTES, 2 * job_.limits.encoding_bytes)
@@ -80,33 +81,34 @@ class Session:
     def _play(self, first: int, stack: ExitStack) -> Round:
         """Fork the program, and a checker if a pending call needs one, and watch them."""
         calls = self._job.calls[first:]
-        checks = any(call.check is not None for call in calls)
-        reader = _Reader(stack, self._area_bytes, most=len(calls) + 2)
-        channels = _channel() if checks else ([], [])
-        children = [self._fork(stack, PROGRAM, reader, channels[0], first)]
-        answers = reader
-        if checks:
-            answers = _Reader(stack, self._area_bytes, most=len(calls) + 1)
-            children.append(self._fork(stack, CHECKER, answers, channels[1], first))
+        roles = [PROGRAM]
+        channels: list[list[int]] = [[], []]
+        if any(call.check is not None for call in calls):
+            roles.append(CHECKER)
+            channels = _channel()
+        readers = [
+            _Reader(self._areas.get(role, self._area_bytes), len(calls) + 2) for role in roles
+        ]
+        children = []
+        for role, reader, channel in zip(roles, readers, channels, strict=False):
+            stack.callback(reader.area.clear)
+            children.append(self._fork(role, reader.area.fd, channel, first))
+            stack.callback(children[-1].forget)
         limits = self._job.limits
-        watched = watch(self._zygote, children, reader.look, limits, self._allowance_s)
-        reader.look()
-        if checks:
-            answers.look()
-        return Round(reader.frames, answers.frames if checks else [], reader.malformed, watched)
+        watched = watch(self._zygote, children, readers[0].look, limits, self._allowance_s)
+        for reader in readers:
+            reader.look()
+        answers = [frame for reader in readers[1:] for frame in reader.frames]
+        return Round(readers[0].frames, answers, readers[0].malformed, watched)
 
-    def _fork(
-        self, stack: ExitStack, role: int, reader: "_Reader", channel: list[int], first: int
-    ) -> Child:
+    def _fork(self, role: int, area: int, channel: list[int], first: int) -> Child:
         task = job.dump(self._task(role, first))
         fd = memory.sealed(task)
         try:
-            child = self._zygote.fork(role, role, len(task), [fd, reader.fd, *channel])
+            return self._zygote.fork(role, role, len(task), [fd, area, *channel])
         finally:
             for mine in (fd, *channel):
                 os.close(mine)
-        stack.callback(child.forget)
-        return child
 
     def _task(self, role: int, first: int) -> Task:
         """What the child of a role is told: a program never sees a check."""
@@ -177,28 +179,48 @@ def harness_result(job_: Job, isolation: str, why: str) -> ProgramResult:
     return ProgramResult(job_.job_id, Load.HARNESS, outcomes, why, isolation)
 
 
+class Areas:
+    """The result areas of one sandbox, one a role, made when first needed."""
+
+    def __init__(self) -> None:
+        self._areas: dict[int, Area] = {}
+
+    def get(self, role: int, size: int) -> Area:
+        """The role's area, at least so large."""
+        area = self._areas.get(role)
+        if area is not None and len(area) < size:
+            area.close()
+            area = None
+        if area is None:
+            area = self._areas[role] = Area(size)
+        return area
+
+    def close(self) -> None:
+        """Give the memory back."""
+        for area in self._areas.values():
+            area.close()
+        self._areas.clear()
+
+
 class _Reader:
     """Reads the frames of one result area, a few at a time."""
 
-    def __init__(self, stack: ExitStack, size: int, most: int) -> None:
-        self.fd = stack.enter_context(_owned(memory.result_area(size)))
+    def __init__(self, area: Area, most: int) -> None:
+        self.area = area
         self.frames: list[Frame] = []
         self.malformed = False
-        self._size = size
         self._most = most
         self._at = 0
 
     def look(self) -> Progress:
         """Read on; nothing more is read after a malformed or a last frame."""
         if not self._finished():
-            data = memory.read_area(self.fd, self._size, self._at)
             try:
-                new, read = frames.parse(data, self._most - len(self.frames))
-            except frames.Malformed:
+                new, self._at = self.area.read(self._at, self._most - len(self.frames))
+            except Malformed:
                 self.malformed = True
             else:
                 self.frames += new
-                self._at += read
         return Progress(len(self.frames), self._finished())
 
     def _finished(self) -> bool:
@@ -206,15 +228,7 @@ class _Reader:
         return self.malformed or last in (Code.END, Code.FULL)
 
 
-@contextmanager
-def _owned(fd: int) -> Iterator[int]:
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _channel() -> tuple[list[int], list[int]]:
+def _channel() -> list[list[int]]:
     """Two ends of a stream between a program and its checker."""
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    return [one.detach()], [other.detach()]
+    return [[one.detach()], [other.detach()]]

@@ -17,7 +17,7 @@ from typing import NamedTuple, NoReturn
 from sandbox.inside import job, lockdown, probes, runner, serving
 from sandbox.inside.frames import Writer
 from sandbox.inside.quiet import Streams
-from sandbox.inside.wire import CHECKER, COMMAND, ENDED, FDS, PROBE, REPORT, STARTED
+from sandbox.inside.wire import CHECKER, COMMAND, ENDED, FDS, GIVE_HANDLE, HANDLE, PROBE, REPORT
 
 _ROOM = _socket.CMSG_SPACE(FDS.size)
 _ONE_FD = struct.Struct("=i")
@@ -54,6 +54,9 @@ def serve(host: Host) -> NoReturn:
             if not data:
                 _end(children)
             role, slot, size = COMMAND.unpack(data)
+            if role == GIVE_HANDLE:
+                _give_handle(control, children, slot)
+                continue
             fds = [fd for _, _, packed in rights for (fd,) in _ONE_FD.iter_unpack(packed)]
             pid = os.fork()
             if pid == 0:
@@ -61,11 +64,15 @@ def serve(host: Host) -> NoReturn:
             for passed in fds:
                 os.close(passed)
             pidfd = os.pidfd_open(pid)
-            report = REPORT.pack(STARTED, slot, 0, 0.0, 0.0)
-            handle = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _ONE_FD.pack(pidfd))
-            control.sendmsg((report,), (handle,))
             children[pidfd] = pid, slot
             poll.register(pidfd, select.POLLIN)
+
+
+def _give_handle(control: _socket.socket, children: dict[int, tuple[int, int]], slot: int) -> None:
+    report = REPORT.pack(HANDLE, slot, 0, 0.0, 0.0)
+    handles = [_ONE_FD.pack(pidfd) for pidfd, (_, at) in children.items() if at == slot]
+    rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, handle) for handle in handles]
+    control.sendmsg([report], rights)
 
 
 def _end(children: dict[int, tuple[int, int]]) -> NoReturn:

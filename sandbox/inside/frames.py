@@ -86,28 +86,29 @@ class Writer:
         area[start : start + 4] = (len(data) + 1).to_bytes(4, "little")
 
 
-def parse(data: bytes, most: int) -> tuple[list[Frame], int]:
-    """The whole frames at the start of the data, and the offset after them.
+def parse(area: mmap.mmap, at: int, most: int) -> tuple[list[Frame], int]:
+    """The whole frames of an area from an offset on, and the offset after them.
+
+    A child may be writing at the same time, so nothing is read twice.
 
     Raises:
         Malformed: There are more than ``most``, a length runs past the end, or a body is not
             ASCII.
     """
     frames: list[Frame] = []
-    at = 0
-    while at + HEADER.size <= len(data):
-        length, index, cpu_s, code = HEADER.unpack_from(data, at)
+    while at + HEADER.size <= len(area):
+        length, test, cpu_s, code = HEADER.unpack_from(area, at)
         if length == 0:
             break
         if len(frames) == most:
             raise Malformed("more frames than there are calls")
         body_at = at + HEADER.size
         at = body_at + length - 1
-        if at > len(data):
+        if at > len(area):
             raise Malformed("a frame is longer than the area")
         try:
-            body = data[body_at:at].decode("ascii")
+            body = area[body_at:at].decode("ascii")
         except UnicodeDecodeError as error:
             raise Malformed("a frame is not text") from error
-        frames.append(Frame(code, index, cpu_s, body))
+        frames.append(Frame(code, test, cpu_s, body))
     return frames, at

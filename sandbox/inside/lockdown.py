@@ -2,7 +2,7 @@
 
 Everything that a fork inherits is given up in the zygote, where it costs nothing per program. The
 child is left with what cannot be inherited: its memory and CPU limits, dying with its parent, and
-the seccomp filter, which forbids the forks that the zygote lives by.
+the short seccomp filter, which forbids the forks that the zygote lives by.
 """
 
 import ctypes
@@ -77,24 +77,36 @@ def drop_capabilities() -> None:
     check(libc.capset(header, bytes(24)), "capset")
 
 
+class Filter:
+    """A seccomp filter in the form that the kernel takes."""
+
+    def __init__(self, code: bytes) -> None:
+        self.code = ctypes.create_string_buffer(code, len(code))
+        self._program = ctypes.create_string_buffer(
+            struct.pack("@HP", len(code) // 8, ctypes.addressof(self.code))
+        )
+        self.address = ctypes.addressof(self._program) if code else 0
+
+
+def confine_zygote(filter_: Filter) -> None:
+    """Load the long filter, which every child inherits."""
+    _prctl("seccomp", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, filter_.address)
+
+
 class ChildLocks:
     """What each child does to itself, with every argument made ready beforehand.
 
     Args:
         own_bytes: Address space of the interpreter itself, which a memory limit comes on top of.
-        filter_code: The assembled seccomp filter; empty for none.
+        filter_: The short seccomp filter; an empty one for none.
         own_pid_at: Byte offsets in it where the child's process id goes.
     """
 
-    def __init__(self, own_bytes: int, filter_code: bytes, own_pid_at: tuple[int, ...]) -> None:
+    def __init__(self, own_bytes: int, filter_: Filter, own_pid_at: tuple[int, ...]) -> None:
         self._own_bytes = own_bytes
         self._parent = os.getpid()
         self._own_pid_at = own_pid_at
-        self._code = ctypes.create_string_buffer(filter_code, len(filter_code))
-        self._program = ctypes.create_string_buffer(
-            struct.pack("@HP", len(filter_code) // 8, ctypes.addressof(self._code))
-        )
-        self._program_at = ctypes.addressof(self._program) if filter_code else 0
+        self._filter = filter_
         self._limit = ctypes.create_string_buffer(16)
         self._limit_at = ctypes.addressof(self._limit)
         self._prctl = libc["prctl"]
@@ -119,11 +131,12 @@ class ChildLocks:
             most = self._own_bytes + memory_bytes
             bad |= self._set_limit(resource.RLIMIT_AS, most, most)
         bad |= self._set_limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)
-        if self._program_at:
+        filter_ = self._filter
+        if filter_.address:
             pid = os.getpid()
             for offset in self._own_pid_at:
-                _U32.pack_into(self._code, offset, pid)
-            bad |= self._prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self._program_at, 0, 0)
+                _U32.pack_into(filter_.code, offset, pid)
+            bad |= self._prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, filter_.address, 0, 0)
         if bad:
             raise OSError(ctypes.get_errno(), "a child's lock did not close")
 

@@ -9,7 +9,7 @@ caller to itself.
 import ctypes
 import os
 import stat
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sandbox.inside.lockdown import check, libc
 
@@ -30,8 +30,7 @@ _STAGES = ("/tmp", "/mnt", "/var", "/home", "/usr")
 """Directories of which one surely exists to build the new root on, unseen by others."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Tree:
+class _Tree(NamedTuple):
     path: str
     fd: int
     directory: bool

@@ -104,7 +104,7 @@ def _seed(task: Task) -> None:
     """Fix the random generators that the program can have meant to use."""
     if "random" not in task.program:
         return
-    import random  # loaded beforehand, without its hook that would reseed every child
+    import random
 
     random.seed(task.seed)
     numpy = sys.modules.get("numpy")

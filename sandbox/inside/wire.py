@@ -1,9 +1,9 @@
 """What the owner and its zygote say to each other, over a stream socket.
 
 First the plan, with its length before it, and the zygote's report likewise. Then commands of a
-fixed size, each with file descriptors (task, result area and, where there is one, the channel
-between a program and its checker), and reports of a fixed size: a child started (with a descriptor
-of it) or ended.
+fixed size: to fork, with file descriptors (task, result area and, where there is one, the channel
+between a program and its checker), or to hand over a descriptor of a child, which is asked for only
+when a child takes long. Reports have a fixed size too: that descriptor, or the end of a child.
 """
 
 import struct
@@ -16,15 +16,18 @@ REPORT = struct.Struct("=BBxxidd")
 """What happened, slot, wait status, CPU seconds, peak resident MiB."""
 FDS = struct.Struct("=3i")
 
-STARTED, ENDED = 1, 2
-PROGRAM, CHECKER, PROBE = 1, 2, 3
+HANDLE, ENDED = 1, 2
+"""What a report is about; a handle comes without its descriptor when the child has ended."""
+PROGRAM, CHECKER, PROBE, GIVE_HANDLE = 1, 2, 3, 4
+"""Roles, and the command that is none."""
 
 
 class Plan(NamedTuple):
     """What the owner wants of a zygote."""
 
     layers: tuple[str, ...]
-    filter_code: bytes
-    filter_pid_at: tuple[int, ...]
+    zygote_filter: bytes
+    child_filter: bytes
+    own_pid_at: tuple[int, ...]
     package_folders: tuple[str, ...]
     wide: bool

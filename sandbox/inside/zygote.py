@@ -47,16 +47,19 @@ def _prepare(control: _socket.socket, plan: Plan) -> tuple[forks.Host, bytes]:
         runner.warm_up(streams, area)
     own_bytes = _address_space()
     readable, listable = imports.python_tree(packages)
+    long_filter = lockdown.Filter(plan.zygote_filter)
     for layer, step in (
         ("namespaces", lambda: namespaces.isolate(_outermost(readable + listable))),
         ("limits", lockdown.limit_zygote),
         ("no_new_privs", lockdown.seal_zygote),
         ("landlock", lambda: landlock.restrict(readable, listable)),
         ("capabilities", lockdown.drop_capabilities),
+        ("seccomp", lambda: lockdown.confine_zygote(long_filter)),
     ):
         if layer in plan.layers:
             report[layer] = _take(layer, step)
-    locks = lockdown.ChildLocks(own_bytes, plan.filter_code, plan.filter_pid_at)
+    short_filter = lockdown.Filter(plan.child_filter)
+    locks = lockdown.ChildLocks(own_bytes, short_filter, plan.own_pid_at)
     own_group = "seccomp" not in plan.layers
     return forks.Host(control, streams, locks, own_group), marshal.dumps(report)
 
