@@ -94,6 +94,9 @@ def check_folder(folder: Path) -> None:
         )
     if missing := _indexed_shards(folder) - names:
         raise UserError(f"{where} is incomplete: it lacks {', '.join(sorted(missing))}")
+    for weights in sorted(folder.glob("*.safetensors")):
+        if not _is_whole(weights):
+            raise UserError(f"{where} is damaged: {weights.name} is cut off or no such file")
     if not any(name.startswith(("tokenizer", "vocab", "tekken")) for name in names):
         raise UserError(f"{where} has no tokenizer (tokenizer.json or the like)")
 
@@ -107,6 +110,25 @@ def _indexed_shards(folder: Path) -> set[str]:
         except (ValueError, KeyError) as error:
             raise UserError(f"model.path: {index} is no index of weights") from error
     return shards
+
+
+def _is_whole(weights: Path) -> bool:
+    """Return whether a safetensors file is as long as its header says.
+
+    The file is a length (8 bytes, little endian), a JSON header of that length, and the tensors,
+    each with its begin and end after the header.
+    """
+    size = weights.stat().st_size
+    with weights.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > size:
+            return False
+        try:
+            header = json.loads(file.read(length))
+        except ValueError:
+            return False
+    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+    return bool(size == 8 + length + max(ends, default=0))
 
 
 def folder_identity(folder: Path) -> str:

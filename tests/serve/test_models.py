@@ -15,8 +15,14 @@ def folder(tmp_path: Path) -> Path:
     (path / "config.json").write_text(json.dumps({"model_type": "llama"}))
     (path / "tokenizer.json").write_text("{}")
     (path / "chat_template.jinja").write_text("{{ messages }}")
-    (path / "model.safetensors").write_bytes(bytes(range(256)) * 4096)
+    write_weights(path / "model.safetensors", bytes(range(256)) * 4096)
     return path
+
+
+def write_weights(path: Path, data: bytes) -> None:
+    tensor = {"dtype": "U8", "shape": [len(data)], "data_offsets": [0, len(data)]}
+    header = json.dumps({"__metadata__": {"format": "pt"}, "w": tensor}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + data)
 
 
 def resolve(path: Path | str) -> str:
@@ -94,6 +100,20 @@ def test_an_index_that_names_a_missing_shard_is_no_model(folder: Path) -> None:
     index = {"weight_map": {"a": "model.safetensors", "b": "model-2.safetensors"}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     with pytest.raises(UserError, match=r"model-2\.safetensors"):
+        resolve(folder)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"x" * 7, b"\xff" * 99])
+def test_a_file_that_is_no_weights_is_named(folder: Path, damaged: bytes) -> None:
+    (folder / "model.safetensors").write_bytes(damaged)
+    with pytest.raises(UserError, match=r"model\.safetensors is cut off"):
+        resolve(folder)
+
+
+def test_weights_whose_download_was_cut_off_are_named(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    with pytest.raises(UserError, match=r"model\.safetensors is cut off"):
         resolve(folder)
 
 
