@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 from pipeline.answers import Block, read_answer
-from pipeline.source import parse
+from pipeline.source import Positions, parse
 
-_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _QUOTES = ('"""', "'''")
 
 _Owner = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -25,8 +24,8 @@ def describe_view(program: str, entry_point: str) -> str:
     tree = parse(program)
     if tree is None:
         return program
-    lines = _LINES.findall(program)
-    cuts = [_cut(owner, node, lines) for owner, node in _docstrings(tree, entry_point)]
+    positions = Positions(program)
+    cuts = [_cut(program, owner, node, positions) for owner, node in _docstrings(tree, entry_point)]
     for start, end, put in sorted(cuts, reverse=True):
         program = program[:start] + put + program[end:]
     return program
@@ -52,26 +51,18 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def _cut(owner: _Owner, node: ast.Expr, lines: list[str]) -> tuple[int, int, str]:
-    """Return where a docstring starts and ends, in characters, and what to put there."""
-    start = _offset(lines, node.lineno, node.col_offset)
-    end = _offset(lines, node.end_lineno or node.lineno, node.end_col_offset or 0)
+def _cut(program: str, owner: _Owner, node: ast.Expr, positions: Positions) -> tuple[int, int, str]:
+    """Return where a docstring starts and ends, and what to put there."""
+    start, end = positions.span(node)
     if len(owner.body) == 1 and not isinstance(owner, ast.Module):
         return start, end, "pass"
-    text = "".join(lines)
-    line_start = start - len(text[:start]) + sum(map(len, lines[: node.lineno - 1]))
-    after = re.compile(r"[ \t]*;?[ \t]*").match(text, end)
-    end = after.end() if after else end
-    line_end = re.compile(r"\r\n|\r|\n|$").match(text, end)
-    if line_end and not text[line_start:start].strip():
+    line_start = positions.offset(node.lineno, 0)
+    if after := re.compile(r"[ \t]*;?[ \t]*").match(program, end):
+        end = after.end()
+    line_end = re.compile(r"\r\n|\r|\n|$").match(program, end)
+    if line_end and not program[line_start:start].strip():
         return line_start, line_end.end(), ""
     return start, end, ""
-
-
-def _offset(lines: list[str], line: int, column: int) -> int:
-    # ast counts columns in bytes of UTF-8.
-    before = lines[line - 1].encode("utf-8", "surrogatepass")[:column]
-    return sum(map(len, lines[: line - 1])) + len(before.decode("utf-8", "surrogatepass"))
 
 
 def extract_description(completion: str) -> str | None:

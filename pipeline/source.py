@@ -6,6 +6,7 @@ middle only a few prefixes are tried.
 
 import ast
 import builtins
+import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from pipeline.answers import string_after
 MAX_CUTS = 20
 """Prefixes of a broken piece that are tried."""
 
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _BRACKETS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|[()\[\]{}]")
 _CODE = re.compile(
     r"(?:async\s+def|def|class|import|from|if|for|while|try|with|return|raise|assert|@|global|del)\b|#"
@@ -37,6 +39,28 @@ class Piece:
     tree: ast.Module | None
     """None: it does not parse."""
     looks_like_code: bool
+
+
+class Positions:
+    """From ``ast``'s line and column (in bytes of UTF-8) to offsets in the text."""
+
+    def __init__(self, text: str) -> None:
+        # Not str.splitlines: it also splits at characters that end no line of Python.
+        self.lines: list[str] = _LINES.findall(text)
+        self.starts = [0, *itertools.accumulate(map(len, self.lines))]
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset of a column of a line, the first of which is 1."""
+        if line > len(self.lines):
+            return self.starts[-1]
+        before = self.lines[line - 1].encode("utf-8", "surrogatepass")[:column]
+        return self.starts[line - 1] + len(before.decode("utf-8", "ignore"))
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Return where a node starts and ends."""
+        start = self.offset(getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
+        end = self.offset(getattr(node, "end_lineno", 1), getattr(node, "end_col_offset", 0))
+        return start, end
 
 
 def parse(text: str) -> ast.Module | None:
