@@ -67,7 +67,8 @@ def stream_chains(
         table.slice(start, plan.rows_per_block)
         for start in range(0, table.num_rows, plan.rows_per_block)
     ]
-    data = ray.data.from_arrow(blocks)
+    # from_arrow would start a task on a CPU that the run has no more.
+    data = ray.data.from_blocks(blocks)
     pool = ActorPoolStrategy(
         size=1,
         max_concurrent_calls_per_actor=BLOCKS_IN_FLIGHT,

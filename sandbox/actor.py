@@ -1,0 +1,29 @@
+"""One sandbox as a Ray actor: a CPU of the cluster that runs untrusted programs."""
+
+from typing import Any
+
+import ray
+
+from conf import SandboxConfig
+from sandbox.box import Sandbox
+from sandbox.types import Job, ProgramResult
+
+
+@ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)
+class SandboxActor:
+    """Runs programs one at a time.
+
+    A job of an actor that dies is run again by Ray, on the actor's next life: programs are
+    deterministic and leave nothing behind, so that neither loses nor doubles anything.
+    """
+
+    def __init__(self, config: SandboxConfig) -> None:
+        self._sandbox = Sandbox(config)
+
+    def run(self, job: Job) -> ProgramResult:
+        """Run one program on its calls."""
+        return self._sandbox.run(job)
+
+    def isolation(self) -> dict[str, Any]:
+        """Return what this sandbox gives, with the proof."""
+        return self._sandbox.isolation.to_dict()

@@ -1,0 +1,100 @@
+"""The sandbox actors of a run, shared by all that have programs to judge.
+
+The driver starts the pool; copies of it travel to other actors. Each copy sends a job to the actor
+on which it has the fewest jobs waiting.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
+
+import ray
+
+from conf import SandboxConfig, UserError
+from sandbox.actor import SandboxActor
+from sandbox.types import Job, ProgramResult
+
+WAITING_PER_ACTOR = 2
+"""Jobs of ``run_many`` at one actor: the next is there when one is done, and no more."""
+
+
+class SandboxPool:
+    """Runs programs on whichever actor is free; picklable.
+
+    Args:
+        actors: handles of SandboxActor.
+        isolation: what they all give.
+    """
+
+    def __init__(self, actors: list[Any], isolation: dict[str, Any]) -> None:
+        self.isolation = isolation
+        self._actors = actors
+        self._waiting = [0] * len(actors)
+
+    @classmethod
+    def start(cls, config: SandboxConfig, *, actors: int) -> Self:
+        """Start the actors and wait until all have proved the same level.
+
+        Ray must be initialised.
+
+        Raises:
+            UserError: a host cannot give the level, or two nodes give different ones.
+        """
+        handles = [SandboxActor.remote(config) for _ in range(actors)]  # type: ignore[attr-defined]
+        try:
+            found = ray.get([handle.isolation.remote() for handle in handles])
+        except ray.exceptions.ActorDiedError as error:
+            raise UserError(f"no sandbox could be started: {_reason(error)}") from error
+        levels = sorted({each["level"] for each in found})
+        if len(levels) > 1:
+            raise UserError(
+                f"the nodes give different isolation levels ({', '.join(levels)}); "
+                f"set sandbox.isolation to one that all of them give"
+            )
+        return cls(handles, found[0])
+
+    async def run(self, job: Job) -> ProgramResult:
+        """Run one program on its calls."""
+        index = min(range(len(self._actors)), key=self._waiting.__getitem__)
+        self._waiting[index] += 1
+        try:
+            result: ProgramResult = await self._actors[index].run.remote(job)
+        finally:
+            self._waiting[index] -= 1
+        return result
+
+    def run_many(self, jobs: Iterable[Job]) -> Iterator[ProgramResult]:
+        """Yield the results of the jobs as they finish; jobs are taken as actors become free."""
+        source = iter(jobs)
+        running: dict[Any, int] = {}
+        free = [index for index in range(len(self._actors)) for _ in range(WAITING_PER_ACTOR)]
+        while True:
+            while free and (job := next(source, None)) is not None:
+                index = free.pop(0)
+                running[self._actors[index].run.remote(job)] = index
+            if not running:
+                return
+            (done,), _ = ray.wait(list(running), num_returns=1)
+            free.append(running.pop(done))
+            yield ray.get(done)
+
+    def close(self) -> None:
+        """End the actors and everything under them."""
+        for actor in self._actors:
+            ray.kill(actor)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy counts its own jobs.
+        return {**self.__dict__, "_waiting": [0] * len(self._actors)}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _reason(error: BaseException) -> str:
+    """Return the line that says it: Ray puts the actor's traceback before it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if "UserError: " in line]
+    return told[-1].partition("UserError: ")[2] if told else (lines or [repr(error)])[-1]
