@@ -52,6 +52,13 @@ pick_variant() {
   esac
 }
 
+# Free space where the environment is or will be.
+free_mb() {
+  local folder=$VENV
+  while [[ ! -d $folder ]]; do folder=$(dirname "$folder"); done
+  df -Pk -- "$folder" | awk 'NR == 2 { print int($4 / 1024) }'
+}
+
 # Prints e.g. 3.11.7; nothing if the command does not exist or does not work.
 python_version() {
   "$1" -c 'import platform; print(platform.python_version())' 2>/dev/null || true
@@ -109,13 +116,21 @@ step() {
 
 pip_install() { "$PYTHON" -m pip --no-input install --no-deps --compile "$@"; }
 
-last_step() { awk '/^== / { text = "" } { text = text $0 "\n" } END { printf "%s", text }' "$LOG"; }
+# Is the pattern (in lower case) in what the last step wrote? Warnings do not count: pip gives them
+# for tries that went well the next time.
+last_step_says() {
+  awk -v pattern="$1" '/^== / { said = 0 }
+    !/WARNING/ && tolower($0) ~ pattern { said = 1 }
+    END { exit !said }' "$LOG"
+}
 
-ran_out_of_space() { last_step | grep -qiE 'no space left on device|disk quota exceeded'; }
+# On a full disk the log may have missed the very line that says so.
+ran_out_of_space() {
+  last_step_says 'no space left on device|disk quota exceeded' || (($(free_mb) < 20))
+}
 
-# pip's warnings do not count: they come with retries that went well, too.
 lost_the_index() {
-  last_step | grep -v WARNING | grep -qE 'from versions: none|HTTPS?ConnectionPool|ConnectionError|ReadTimeout|ProxyError|IncompleteRead'
+  last_step_says 'from versions: none|https?connectionpool|connectionerror|readtimeout|proxyerror|incompleteread'
 }
 
 # Ends with the one line that says why the last step failed.
@@ -123,20 +138,20 @@ explain() {
   if ran_out_of_space; then
     die "no disk space left while installing $1 into $VENV; free some (TMPDIR counts too) and start again. Log: $LOG"
   elif lost_the_index; then
+    # pip changes nothing before it has every file: what worked goes on working, also offline.
+    rm -f "$STATE/unfinished"
     die "no package index reachable that offers $1; check the network or pip's index-url and proxy (pip config list). Log: $LOG"
   fi
-  die "$1 could not be installed: $(last_step | grep -E '^ *(ERROR|error)' | tail -n 1). Log: $LOG"
+  die "$1 could not be installed: $(awk 'tolower($0) ~ /^ *error/ { line = $0 } END { print line }' "$LOG"). Log: $LOG"
 }
 
 # ---- the parts of an environment ------------------------------------------------------------
 
 require_space() {
-  local need_gb=4 free_kb folder=$VENV
+  local need_gb=4
   [[ $VARIANT == cpu ]] || need_gb=12
-  while [[ ! -d $folder ]]; do folder=$(dirname "$folder"); done
-  free_kb=$(df -Pk -- "$folder" | awk 'NR == 2 { print $4 }')
-  ((free_kb >= need_gb * 1024 * 1024)) ||
-    die "no disk space: $VENV needs about $need_gb GB, $folder has $((free_kb / 1024)) MB free. Free some or set HOLDTRUE_VENV to another disk"
+  (($(free_mb) >= need_gb * 1024)) ||
+    die "no disk space: $VENV needs about $need_gb GB, its disk has $(free_mb) MB free. Free some or set HOLDTRUE_VENV to another disk"
 }
 
 # Marked as unfinished before anything else, so that an interruption is seen whenever it comes.
@@ -192,7 +207,8 @@ install_base() {
   [[ $VARIANT == gpu ]] || install_cpu_torch
   step "requirements/$VARIANT.txt" pip_install -r "$ROOT/requirements/$VARIANT.txt" ||
     explain "requirements/$VARIANT.txt"
-  [[ $VARIANT == gpu ]] || step 'the removal' "$PYTHON" -m pip uninstall --yes "${CUDA_ONLY[@]}" || explain 'the removal'
+  [[ $VARIANT == gpu ]] || step 'the removal' "$PYTHON" -m pip uninstall --yes "${CUDA_ONLY[@]}" ||
+    explain 'the removal'
 }
 
 install_dev() {

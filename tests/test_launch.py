@@ -300,6 +300,32 @@ def test_failing_pip_is_one_clear_line(
     assert pip_says in (checkout.root / ".venv.log").read_text()
 
 
+def test_reason_is_found_in_a_long_log(checkout: Checkout) -> None:
+    result = checkout.launch(
+        PIP_FAILS_AT="requirements/cpu.txt", PIP_SAYS=f"{NO_SPACE}\n" + "WARNING: more\n" * 8000
+    )
+
+    assert_user_error(result, "no disk space left")
+
+
+def test_warnings_of_pip_are_no_reason(checkout: Checkout) -> None:
+    says = "WARNING: Retrying after connection broken by HTTPConnectionPool\nERROR: bad wheel"
+
+    result = checkout.launch(PIP_FAILS_AT="requirements/cpu.txt", PIP_SAYS=says)
+
+    assert_user_error(result, "could not be installed: ERROR: bad wheel")
+
+
+def test_update_without_an_index_leaves_what_was_set_up(checkout: Checkout) -> None:
+    checkout.launch("setup")
+    result = checkout.launch("test", PIP_FAILS_AT="requirements/dev.txt", PIP_SAYS=NO_INDEX)
+    checkout.calls.write_text("")
+
+    assert_user_error(result, "no package index reachable")
+    assert checkout.launch("run").returncode == 0
+    assert not checkout.calls_with("-m pip ")
+
+
 def test_any_other_failure_of_pip_is_quoted(checkout: Checkout) -> None:
     result = checkout.launch(PIP_FAILS_AT="--editable", PIP_SAYS="ERROR: bad metadata")
 
