@@ -77,7 +77,10 @@ class DatasetConfig:
 
 @dataclass
 class PromptConfig:
-    """The texts around a problem; ``{code}`` stands for the program or header shown."""
+    """The texts around a problem.
+
+    ``{code}`` stands for the program or header shown, ``{name}`` for the function's name in it.
+    """
 
     name: str = "chat"
     """Name of the prompt set, part of a completion's identity through its texts."""
