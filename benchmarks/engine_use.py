@@ -14,7 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -76,7 +76,9 @@ def main() -> None:
 
 def measure(config: RunConfig, scratch: Path, turns: int) -> tuple[list[Turn], list[Turn], int]:
     """Return the turns of both, and how many texts of the bare loop differ from the job's."""
-    pipeline, bare, changed = [], [], 0
+    pipeline: list[Turn] = []
+    bare: list[Turn] = []
+    changed = 0
     with ray_cluster(config.cluster) as cpus:
         chains = open_chains(load_problems(config.dataset), config, finished=set())
         plan = make_plan(config, chains=chains.num_rows, cpus=cpus)
@@ -96,8 +98,7 @@ def measure(config: RunConfig, scratch: Path, turns: int) -> tuple[list[Turn], l
                 asked = read_completions(folder.path)
                 pipeline.append(as_turn(asked))
                 seconds, texts = asyncio.run(walk(engine, config, by_chain(asked)))
-                tokens = asked["completion_tokens"].sum()
-                bare.append(Turn(tokens, asked.height, seconds))
+                bare.append(replace(pipeline[-1], seconds=seconds))
                 changed += texts
     return pipeline, bare, changed
 
@@ -110,8 +111,12 @@ def read_completions(run: Path) -> pl.DataFrame:
 
 def as_turn(asked: pl.DataFrame) -> Turn:
     """Return the job's tokens and the time from its first request to its last answer."""
-    end = (asked["asked_at"] + asked["seconds"]).max()
-    return Turn(asked["completion_tokens"].sum(), asked.height, end - asked["asked_at"].min())
+    sums = asked.select(
+        pl.col("completion_tokens").sum(),
+        (pl.col("asked_at") + pl.col("seconds")).max() - pl.col("asked_at").min(),
+    )
+    tokens, seconds = sums.row(0)
+    return Turn(tokens, asked.height, seconds)
 
 
 def by_chain(asked: pl.DataFrame) -> list[list[Request]]:

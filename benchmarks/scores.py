@@ -3,7 +3,7 @@
 Makes a synthetic run of about 1,000,000 outcome rows in a temporary folder, sharded as a real one;
 then, in a fresh process, reads it and computes every score with its interval.
 
-    python benchmarks/scores.py [--outcomes N] [--shards N]
+    python -m benchmarks.scores [--outcomes N] [--shards N]
 """
 
 import argparse
@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from machine import describe_machine
 
 from analysis import chain_metrics, read_run
 from analysis.tables import RUN_TABLES
+from benchmarks.machine import describe_machine
 
 LENGTH = 5
 TESTS = 16
@@ -41,7 +41,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         write_run(Path(folder), options.outcomes, options.shards)
-        subprocess.run([sys.executable, __file__, "--measure", folder], check=True)
+        subprocess.run([sys.executable, "-m", "benchmarks.scores", "--measure", folder], check=True)
 
 
 def measure(folder: Path) -> None:

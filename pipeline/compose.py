@@ -96,11 +96,11 @@ def differing_keys(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -
 
 def _refuse_unknown(config: DictConfig, schema: Any, prefix: str) -> None:
     # `+key=value` adds any key to Hydra's configuration; only the free maps may grow.
-    for key in config:
+    for key in map(str, config):
         name = f"{prefix}{key}"
-        if not hasattr(schema, str(key)):
+        if not hasattr(schema, key):
             raise UserError(_unknown_key(name))
-        inner = getattr(schema, str(key))
+        inner = getattr(schema, key)
         if is_dataclass(inner):
             _refuse_unknown(config[key], inner, f"{name}.")
 

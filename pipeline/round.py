@@ -45,12 +45,16 @@ class Round:
         return await asyncio.gather(*(self._walk(row) for row in rows))
 
     async def _walk(self, row: Row) -> Row:
-        if row["stop"] is not None:
+        if _has_stopped(row):
             return row
         for stage in self.stages:
-            if row["stop"] is None or stage.takes_stopped:
+            if stage.takes_stopped or not _has_stopped(row):
                 row.update(await run_stage(stage, row))
         return row
+
+
+def _has_stopped(row: Row) -> bool:
+    return row["stop"] is not None
 
 
 async def run_stage(stage: Stage, row: Row) -> Row:
