@@ -40,6 +40,11 @@ class Sandbox:
         """The level that was reached and proved."""
         return self._level.value
 
+    @property
+    def zygote_pid(self) -> int:
+        """Process id of the zygote; of its outer half, where it has a namespace of its own."""
+        return self._zygote.pid
+
     def run(self, job: Job) -> ProgramResult:
         """Run one program on its calls.
 

@@ -221,6 +221,7 @@ def environment(hash_seed: int) -> dict[str, str]:
         "PYTHONUTF8": "1",
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",
+        "MALLOC_ARENA_MAX": "1",  # or each thread reserves 64 MiB of a limited address space
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "LD_BIND_NOW": "1",  # or every child resolves, and so copies, the same addresses again

@@ -25,7 +25,8 @@ statx 332 291;faccessat 269 48;faccessat2 439 439;readlinkat 267 78;getdents64 2
 openat 257 56;openat2 437 437;getitimer 36 102;setitimer 38 103;wait4 61 260;waitid 247 95
 kill 62 129;tgkill 234 131;tkill 200 130;execve 59 221;execveat 322 281;socket 41 198
 connect 42 203;bind 49 200;sendmsg 46 211;recvmsg 47 212;ptrace 101 117;prctl 157 167
-setrlimit 160 164;memfd_create 319 279;pidfd_open 434 434;pidfd_send_signal 424 424;seccomp 317 277;unshare 272 97
+setrlimit 160 164
+memfd_create 319 279;pidfd_open 434 434;pidfd_send_signal 424 424;seccomp 317 277;unshare 272 97
 setns 308 268;mkdirat 258 34;unlinkat 263 35;renameat2 316 276;process_vm_readv 310 270
 rt_sigqueueinfo 129 138;io_uring_setup 425 425
 """

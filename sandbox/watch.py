@@ -68,7 +68,7 @@ def watch(
         ZygoteLost: The zygote died, or did not reap a killed child.
     """
     ended: dict[int, Ended] = {}
-    pace = _Pace(limits, total_cpu_s)
+    pace = Pace(limits, total_cpu_s, time.monotonic())
     tick = FIRST_TICK_S
     while len(ended) < len(children):
         end = zygote.wait(tick)
@@ -103,16 +103,16 @@ def _kill(zygote: ZygoteProcess, running: list[Child]) -> dict[int, Ended]:
     return ended
 
 
-class _Pace:
+class Pace:
     """The budgets of the test that is running."""
 
-    def __init__(self, limits: Limits, total_cpu_s: float) -> None:
+    def __init__(self, limits: Limits, total_cpu_s: float, now: float) -> None:
         self._limits = limits
         self._total_cpu_s = total_cpu_s
         self._frames = 0
         self._cpu_s = 0.0
         self._starved_s = 0.0
-        self._since = time.monotonic()
+        self._since = now
 
     def look(self, progress: Progress, clocks: Spent, now: float) -> tuple[Cause | None, float]:
         """What to do now: a cause to kill for, or the seconds until the next look."""

@@ -84,7 +84,7 @@ def prepare(packages: dict[str, str], *, wide: bool) -> list[str]:
     builtins.exit = _sitebuiltins.Quitter("exit", "Ctrl-D (i.e. EOF)")
     builtins.quit = _sitebuiltins.Quitter("quit", "Ctrl-D (i.e. EOF)")
     sys.meta_path.append(PackageFinder(packages))
-    names = PRELOADED + ([*WIDE, *packages] if wide else [])
+    names = PRELOADED + ([*WIDE, *packages, "numpy.random"] if wide else [])
     with _no_fork_hooks():
         return [name for name in names if _load(name)]
 

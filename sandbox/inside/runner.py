@@ -108,7 +108,7 @@ def _seed(task: Task) -> None:
 
     random.seed(task.seed)
     numpy = sys.modules.get("numpy")
-    if numpy is not None:
+    if numpy is not None and "numpy" in task.program:
         numpy.random.seed(task.seed % 2**32)
 
 

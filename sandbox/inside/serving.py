@@ -36,6 +36,12 @@ class Channel:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
+        self._lost = False
+
+    def check(self) -> None:
+        """Raise again what a check may have caught: that the other side has gone."""
+        if self._lost:
+            raise _Lost
 
     def send(self, code: int, body: str) -> None:
         """Send one message whole."""
@@ -45,7 +51,11 @@ class Channel:
             try:
                 rest = rest[os.write(self._fd, rest) :]
             except BrokenPipeError:
-                raise _Lost from None
+                self._lose()
+
+    def _lose(self) -> NoReturn:
+        self._lost = True
+        raise _Lost
 
     def receive(self, most: int) -> tuple[int, str]:
         """Receive one message.
@@ -66,7 +76,7 @@ class Channel:
             except ConnectionResetError:
                 part = b""
             if not part:
-                raise _Lost
+                self._lose()
             parts.append(part)
             size -= len(part)
         return b"".join(parts)
@@ -205,6 +215,7 @@ def run_checks(task: Task, out: Writer, channel: Channel) -> None:
         for index, source in task.calls:
             started = thread_time()
             code, body = _check(source or "", Proxy(channel, task), task)
+            channel.check()
             out.write(code, index, thread_time() - started, body)
             channel.send(_DONE, "")
         out.close(Code.END)

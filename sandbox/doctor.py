@@ -1,0 +1,39 @@
+"""What this host gives: the levels, and the proof of each, act by act, as lines of text."""
+
+from collections.abc import Iterator
+
+from sandbox.box import Sandbox
+from sandbox.levels import Level, LevelUnavailable
+from sandbox.proof import Act, Isolation
+
+
+def report(levels: tuple[Level, ...] = tuple(Level)) -> Iterator[str]:
+    """Try every level on this host and yield the lines of a report."""
+    for level in levels:
+        try:
+            with Sandbox(level.value) as box:
+                yield from _describe(box.isolation)
+        except LevelUnavailable as error:
+            yield f"{level.value}: not possible: {error.layer}: {error.reason}"
+        yield ""
+
+
+def _describe(isolation: Isolation) -> Iterator[str]:
+    yield f"{isolation.level.value}: proved on Linux {isolation.kernel}, {isolation.architecture}"
+    yield f"  layers      {', '.join(isolation.layers)}"
+    if isolation.landlock_abi:
+        yield f"  Landlock    ABI {isolation.landlock_abi}"
+    if isolation.filter_sha256:
+        yield f"  seccomp     filter sha256 {isolation.filter_sha256[:16]}"
+    if isolation.namespaces:
+        yield f"  namespaces  {', '.join(isolation.namespaces)}"
+    yield f"  Python      {isolation.python}, {isolation.preloaded} modules preloaded"
+    for act in isolation.acts:
+        yield f"  {_mark(act):>12}  {act.name}{f': {act.detail}' if act.detail else ''}"
+
+
+def _mark(act: Act) -> str:
+    """``refused`` and ``works`` are as wanted; ``OPEN`` is what this level leaves open."""
+    if act.wanted == "done":
+        return "works" if act.happened == "done" else "BROKEN"
+    return "refused" if act.happened == "refused" else "OPEN"
