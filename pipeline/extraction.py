@@ -21,8 +21,10 @@ from pipeline.source import (
     cut,
     has_function,
     has_method,
+    is_unfinished,
     level,
     longest_prefix,
+    looks_like_code,
     parse,
     split_body,
     split_pieces,
@@ -170,7 +172,13 @@ class _Search:
             if self.definition.search(level(block.text)):
                 return self._finish(level(block.text), ExtractionKind.BROKEN, block)
         pieces = [piece for piece in self._pieces() if self.definition.search(piece.text)]
-        return self._finish(pieces[-1].text, ExtractionKind.BROKEN) if pieces else None
+        if pieces:
+            return self._finish(pieces[-1].text, ExtractionKind.BROKEN)
+        body = split_body(self.answer.before.strip("\n"))[0]
+        if self.header and body[:1] in (" ", "\t") and looks_like_code(body.lstrip()):
+            program = tidy(self._before_body() + body)
+            return Extraction(program, ExtractionKind.BROKEN, is_unfinished(body))
+        return None
 
     def other(self) -> Extraction | None:
         """Python without the entry point: the last block with a definition, else the last."""
@@ -225,8 +233,7 @@ class _Search:
 
     def _with_header(self, body: str) -> tuple[str, bool] | None:
         """Return header and body as a program, and whether the body's end had to go."""
-        before = self.header.rstrip(" \t")
-        before = before if before.endswith("\n") else before + "\n"
+        before = self._before_body()
         least = body_statements(before + "    pass\n", self.name) - 1
         for indented in _indentations(body):
             whole = before + indented
@@ -237,6 +244,10 @@ class _Search:
             if start is not None and body_statements(start, self.name) > least:
                 return start, True
         return None
+
+    def _before_body(self) -> str:
+        before = self.header.rstrip(" \t")
+        return before if before.endswith("\n") else before + "\n"
 
     def _finish(
         self,

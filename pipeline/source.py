@@ -183,6 +183,19 @@ def body_statements(text: str, name: str) -> int:
     return next((len(node.body) for node in reversed(functions) if node.name == name), 0)
 
 
+def looks_like_code(text: str) -> bool:
+    """Tell whether a text starts like a statement and not like a comment or prose."""
+    return not text.startswith("#") and _CODE.match(text) is not None
+
+
+def is_unfinished(text: str) -> bool:
+    """Tell whether a bracket, string or line is still open at the end of a text."""
+    scan = _Scan()
+    for line in text.split("\n"):
+        scan.read(line)
+    return not scan.is_free
+
+
 def _piece(text: str) -> Piece:
     is_code = bool(_CODE.match(text))
     return Piece(text, parse(text) if is_code else None, is_code)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.extraction import ExtractionKind, extract
+from pipeline.extraction import Extraction, ExtractionKind, extract
 
 CASES = Path(__file__).parents[3] / "shared" / "cases"
 HEADER = 'import math\n\n\ndef area(r: float) -> float:\n    """The area of a circle."""\n'
@@ -278,6 +278,19 @@ def test_a_body_after_a_signature_without_docstring():
 def test_a_body_in_a_fence(body):
     found, result = area(f"The body:\n```python\n{body}\n```", HEADER)
     assert (found.kind, result) == (ExtractionKind.FENCED_BODY, 2)
+
+
+@pytest.mark.parametrize(
+    ("body", "truncated"),
+    [("    return len(r)import re\n\n", False), ("    return max(\n        # r", True)],
+)
+def test_a_broken_body_is_kept_to_be_seen(body, truncated):
+    found = extract(body, "area", header=HEADER)
+    assert found == Extraction(HEADER + body.rstrip() + "\n", ExtractionKind.BROKEN, truncated)
+
+
+def test_a_body_of_comments_is_no_code():
+    assert extract("    # TODO\n    # ###\n", "area", header=HEADER).program is None
 
 
 def test_indented_prose_is_no_body():
