@@ -72,6 +72,16 @@ class Colour(IntEnum):
     RED = 1
 
 
+def test_a_subclass_of_a_subclass_is_read_by_the_builtin_base():
+    class Items(list):
+        pass
+
+    class Things(Items):
+        pass
+
+    assert json.loads(encode(Things([1]))) == ["u", "Things", ["l", 1]]
+
+
 @pytest.mark.parametrize(
     ("value", "tag", "base"),
     [
