@@ -161,11 +161,17 @@ class Proxy:
         self._channel.send(_CALL, request)
         try:
             code, body = self._channel.receive(2 * self._task.encoding_bytes)
-            return self._answer(code, body)
+            raised = rebuild_exception(body) if code == Code.ERROR else None
+            value = self._value(code, body) if raised is None else None
         except ValueError as error:
             self._stop(Code.UNENCODABLE, f"the answer is no value: {error}")
+        if raised is not None:
+            # Raised out here: the program's own ValueError is no fault of the answer.
+            self.raised[id(raised)] = (raised, body)
+            raise raised
+        return value
 
-    def _answer(self, code: int, body: str) -> Any:
+    def _value(self, code: int, body: str) -> Any:
         if code == Code.VALUE:
             encoding.loads(body)
             self._room -= len(body)
@@ -176,10 +182,6 @@ class Proxy:
                 return encoding.decode(body)
             except encoding.Undecodable:
                 return Opaque()
-        if code == Code.ERROR:
-            error = rebuild_exception(body)
-            self.raised[id(error)] = (error, body)
-            raise error
         return self._stop(code, body)
 
     def _stop(self, code: int, body: str) -> NoReturn:
