@@ -117,7 +117,7 @@ def test_an_expression_is_evaluated_to_its_encoding(sandbox):
     assert decode(sandbox.evaluate("[x * 2 for x in range(3)]")) == [0, 2, 4]
 
 
-@pytest.mark.parametrize("expression", ["1 +", "1 / 0", "open('/etc/passwd')")
+@pytest.mark.parametrize("expression", ["1 +", "1 / 0", "open('/etc/passwd')"])
 def test_an_expression_without_a_value_is_an_error(sandbox, expression):
     with pytest.raises(ValueError, match="has no value"):
         sandbox.evaluate(expression)

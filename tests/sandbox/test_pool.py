@@ -1,0 +1,110 @@
+"""The pool of sandbox actors, on the session's Ray."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import sandbox
+from conf import SandboxConfig, UserError
+from sandbox import Call, Job, Kind, SandboxPool
+
+pytestmark = pytest.mark.ray
+
+CONFIG = SandboxConfig(isolation="standard")
+
+
+def job(number, program="def f(x): return x * 2"):
+    return Job(f"job {number}", program, "f", (Call("0", args=str(number)),))
+
+
+def test_an_actor_that_cannot_start_is_the_user_s_error(ray_session):
+    # Before the pool of the other tests, which takes all CPUs.
+    config = SandboxConfig(isolation="standard")
+    config.isolation = "unheard-of"
+    with pytest.raises(UserError, match="unheard-of"):
+        SandboxPool.start(config, actors=1)
+
+
+@pytest.fixture(scope="module")
+def pool(ray_session):
+    with SandboxPool.start(CONFIG, actors=2) as started:
+        yield started
+
+
+def test_every_job_comes_back_once_with_its_own_result(pool):
+    results = list(pool.run_many(job(i) for i in range(40)))
+    assert sorted((r.job_id, r.outcomes[0].encoding) for r in results) == sorted(
+        (f"job {i}", str(2 * i)) for i in range(40)
+    )
+
+
+def test_jobs_are_taken_as_actors_become_free(pool):
+    taken = []
+
+    def source():
+        for i in range(20):
+            taken.append(i)
+            yield job(i)
+
+    results = pool.run_many(source())
+    next(results)
+    assert len(taken) < 10
+    assert len(list(results)) == 19
+
+
+async def test_a_job_can_be_awaited(pool):
+    results = await asyncio.gather(*(pool.run(job(i)) for i in range(6)))
+    assert [r.outcomes[0].encoding for r in results] == [str(2 * i) for i in range(6)]
+
+
+async def test_a_dead_actor_s_jobs_are_run_again_and_none_is_doubled(pool):
+    import ray
+
+    slow = "import time\ndef f(x):\n    time.sleep(0.5)\n    return x * 2"
+    waiting = [asyncio.ensure_future(pool.run(job(i, slow))) for i in range(6)]
+    done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    assert done
+    for actor in pool._actors:
+        ray.kill(actor, no_restart=False)
+    results = await asyncio.gather(*waiting)
+    assert [r.outcomes[0].encoding for r in results] == [str(2 * i) for i in range(6)]
+
+
+def test_a_pool_travels_to_other_actors(pool):
+    import ray
+
+    @ray.remote(num_cpus=0)
+    class Stage:
+        async def judge(self, pool, job):
+            return await pool.run(job)
+
+    stage = Stage.remote()
+    result = ray.get(stage.judge.remote(pool, job(21)))
+    assert result.outcomes[0].encoding == "42"
+    ray.kill(stage)
+
+
+def test_all_actors_give_one_level_which_the_pool_reports(pool):
+    assert pool.isolation["level"] == "standard"
+    assert [r.isolation for r in pool.run_many([job(1)])] == ["standard"]
+
+
+def test_hostile_programs_leave_the_actors_working(pool):
+    attacks = [
+        "import os\ndef f(x): os._exit(0)",
+        "import os, signal\ndef f(x): os.kill(os.getppid(), 9)",
+        "def f(x): return [0] * 10**10",
+    ]
+    results = list(pool.run_many(job(i, program) for i, program in enumerate(attacks)))
+    assert {r.outcomes[0].kind for r in results} == {Kind.CRASH, Kind.ERROR, Kind.MEMORY}
+    assert len(list(pool.run_many(job(i) for i in range(4)))) == 4
+
+
+def test_importing_the_package_imports_neither_ray_nor_numpy():
+    import subprocess
+    import sys
+
+    code = "import sys, sandbox; sandbox.Sandbox; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=Path.cwd()).returncode == 0
+    assert {"Sandbox", "SandboxPool"} <= set(sandbox.__all__)
