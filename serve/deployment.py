@@ -14,7 +14,7 @@ from serve.client import ClientSpec
 from serve.engine import Facts
 from serve.models import ResolvedModel, model_of
 from serve.replica import EngineReplica, EngineStartError
-from serve.vllm_args import check_arguments, replica_environment
+from serve.vllm_args import check_arguments, check_sharing, replica_environment
 
 DEPLOYMENT = "engine"
 POLL_S = 0.25
@@ -55,6 +55,7 @@ def start_engine(config: RunConfig, log_dir: Path) -> EngineHandle:
     from ray import serve as ray_serve
 
     check_arguments(config.engine.args)
+    check_sharing(config.engine)
     model = model_of(config)
     app = app_name(config, model)
     _start_serve()

@@ -33,6 +33,9 @@ def transient_errors() -> tuple[type[Exception], ...]:
         ray_errors.RayActorError,
         ray_errors.WorkerCrashedError,
         ray_errors.NodeDiedError,
+        ray_errors.OutOfMemoryError,
+        # A replica that shuts down cancels what it still has; our own cancelling never gets here.
+        ray_errors.TaskCancelledError,
         ray_errors.ObjectLostError,
         serve_errors.BackPressureError,
         serve_errors.DeploymentUnavailableError,

@@ -10,6 +10,7 @@ from conf import RunConfig
 from serve.engine import Engine, EngineDead, Facts
 from serve.messages import Answer, Prompt, Sampling
 from serve.models import ResolvedModel
+from serve.vllm_args import node_environment
 
 log = logging.getLogger(__name__)
 
@@ -59,11 +60,12 @@ class EngineStartError(Exception):
 
 def why_it_failed(error: Exception, log_file: Path | None) -> str:
     """Return the most telling line: the engine's processes print the root cause, not raise it."""
-    lines = [" ".join(str(error).split()) or type(error).__name__]
-    if log_file is not None:
-        printed = log_file.read_text(encoding="utf-8", errors="replace")
-        lines += [match.group(1) for match in ROOT_CAUSE.finditer(printed)][-1:]
-    return " <- ".join(line[:LINE_CHARS] for line in lines)
+    reason = " ".join(str(error).split()) or type(error).__name__
+    printed = log_file.read_text(encoding="utf-8", errors="replace") if log_file else ""
+    causes = [match.group(1) for match in ROOT_CAUSE.finditer(printed)]
+    if causes and causes[-1].partition(": ")[2] not in reason:
+        return f"{reason[:LINE_CHARS]} <- {causes[-1][:LINE_CHARS]}"
+    return reason[:LINE_CHARS]
 
 
 def _make_engine(config: RunConfig, model: ResolvedModel) -> Engine:
@@ -73,6 +75,7 @@ def _make_engine(config: RunConfig, model: ResolvedModel) -> Engine:
         return FakeEngine(config.model, config.serve)
     from serve.vllm_engine import VllmEngine
 
+    os.environ.update(node_environment(config.engine))
     return VllmEngine(config.model, model.on_this_node(config.model), config.engine)
 
 

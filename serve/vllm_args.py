@@ -68,27 +68,60 @@ def check_arguments(args: dict[str, Any]) -> None:
             raise UserError(f"engine.args.{name}: vLLM has no such engine argument{hint}")
 
 
+def check_sharing(engine: EngineConfig) -> None:
+    """Check that replicas which share a GPU leave room for each other.
+
+    Raises:
+        UserError: one replica would take more of the GPU than its share.
+    """
+    share = engine.gpus_per_replica
+    if 0 < share < engine.gpu_memory_utilization:
+        raise UserError(
+            f"engine.gpus_per_replica={share:g} shares a GPU, so engine.gpu_memory_utilization"
+            f" may be at most that, got {engine.gpu_memory_utilization:g}"
+        )
+
+
 def replica_environment(model: ResolvedModel, engine: EngineConfig) -> dict[str, str]:
-    """Return the environment variables that must be set before vLLM is imported."""
+    """Return the environment variables that a replica's process is started with."""
     environment = {"VLLM_NO_USAGE_STATS": "1", "TOKENIZERS_PARALLELISM": "false"}
     if model.source != "hub":
         environment["HF_HUB_OFFLINE"] = "1"
-    if engine.gpus_per_replica == 0 and engine.tensor_parallel_size == 1:
-        environment |= _cpu_environment(engine)
+    if _on_cpu(engine):
+        environment |= {
+            "VLLM_CPU_KVCACHE_SPACE": str(engine.kv_cache_gib),
+            # Threads that spin at barriers burn the time of the very thread they wait for as soon
+            # as anything else runs on the machine.
+            "OMP_WAIT_POLICY": "passive",
+            # One process less to start and to feed: the engine's core runs the model itself.
+            "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+        }
     return environment | {name: str(value) for name, value in engine.env.items()}
 
 
-def _cpu_environment(engine: EngineConfig) -> dict[str, str]:
-    threads = engine.cpu_threads or len(os.sched_getaffinity(0))
-    return {
-        "VLLM_CPU_KVCACHE_SPACE": str(engine.kv_cache_gib),
-        "OMP_NUM_THREADS": str(threads),
-        # Threads that spin at barriers burn the time slice of the very thread they wait for as soon
-        # as anything else runs on the machine.
-        "OMP_WAIT_POLICY": "passive",
-        # One process less to start and to feed: the engine's core runs the model itself.
-        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    }
+def node_environment(engine: EngineConfig) -> dict[str, str]:
+    """Return what a replica must set by itself before it imports vLLM: it depends on its node."""
+    if not _on_cpu(engine) or "OMP_NUM_THREADS" in engine.env:
+        return {}
+    return {"OMP_NUM_THREADS": str(engine.cpu_threads or usable_cores())}
+
+
+def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Return the cores this process may use: its affinity, and no more than its cgroup's quota.
+
+    Args:
+        quota: file of cgroup v2: microseconds of a period or ``max``, then the period.
+    """
+    cores = len(os.sched_getaffinity(0))
+    if quota.is_file():
+        allowed, period = quota.read_text(encoding="ascii").split()
+        if allowed != "max":
+            return max(1, min(cores, round(int(allowed) / int(period))))
+    return cores
+
+
+def _on_cpu(engine: EngineConfig) -> bool:
+    return engine.gpus_per_replica == 0 and engine.tensor_parallel_size == 1
 
 
 @cache

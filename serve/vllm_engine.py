@@ -1,5 +1,6 @@
 """vLLM's asynchronous engine behind our protocol. Imports vLLM when an engine is made."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from importlib.metadata import PackageNotFoundError, version
@@ -67,19 +68,18 @@ class VllmEngine:
     def describe(self) -> Facts:
         """Return versions, device and limits."""
         import torch
-        from vllm.platforms import current_platform
 
         config = self._llm.vllm_config
         return {
             "backend": "vllm",
             "vllm": _vllm_version(),
             "torch": torch.__version__,
-            "device": current_platform.get_device_name(),
+            "device": _device_name(config.parallel_config.tensor_parallel_size),
             "dtype": str(config.model_config.dtype).removeprefix("torch."),
             "max_model_len": self._max_len,
             "max_num_seqs": config.scheduler_config.max_num_seqs,
             "prefix_caching": bool(config.cache_config.enable_prefix_caching),
-            "threads": torch.get_num_threads(),
+            "threads": os.environ.get("OMP_NUM_THREADS"),
             "chat_template": self._tokenizer.chat_template is not None,
         }
 
@@ -121,6 +121,15 @@ class VllmEngine:
             async for output in outputs:
                 final = output
         return final
+
+
+def _device_name(shards: int) -> str:
+    """Return the name of the replica's device; only its kind where shards hold the devices."""
+    from vllm.platforms import current_platform
+
+    if shards > 1:
+        return str(current_platform.device_type)
+    return str(current_platform.get_device_name())
 
 
 def _vllm_version() -> str:

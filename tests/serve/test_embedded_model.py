@@ -6,7 +6,11 @@ import pytest
 from serve import embedded
 from serve.embedded import MODELS, embedded_folder
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.timeout(300),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 PROMPTS = ["def add(a, b):\n    ", "The capital of France is", "1, 2, 3, 4,"]
 
@@ -17,7 +21,7 @@ def gguf() -> Path:
 
 
 @pytest.fixture(scope="module")
-def packaged(gguf: Path) -> Any:
+def packaged(gguf: Path, one_thread: None) -> Any:
     """The model as transformers itself reads it from the GGUF file."""
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
@@ -33,7 +37,7 @@ def packaged(gguf: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def converted() -> Any:
+def converted(one_thread: None) -> Any:
     import torch
     from transformers import AutoModelForCausalLM
 

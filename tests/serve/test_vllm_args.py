@@ -1,11 +1,21 @@
 import dataclasses
 import importlib.util
+import os
+from pathlib import Path
 
 import pytest
 
 from conf import EngineConfig, ModelConfig, UserError
 from serve.models import ResolvedModel
-from serve.vllm_args import TYPED, check_arguments, engine_arguments, replica_environment
+from serve.vllm_args import (
+    TYPED,
+    check_arguments,
+    check_sharing,
+    engine_arguments,
+    node_environment,
+    replica_environment,
+    usable_cores,
+)
 
 LOCAL = ResolvedModel("/models/tiny", None, "0" * 32, "tiny", "folder")
 HUB = ResolvedModel("lab/tiny", "abc123", "abc123", "tiny", "hub")
@@ -57,11 +67,36 @@ def test_a_local_model_never_asks_the_hub() -> None:
 
 
 def test_cpu_settings_stay_away_from_gpus() -> None:
-    assert "OMP_NUM_THREADS" in replica_environment(LOCAL, EngineConfig(cpu_threads=3))
-    for engine in (EngineConfig(gpus_per_replica=0.5), EngineConfig(tensor_parallel_size=2)):
-        assert "OMP_NUM_THREADS" not in replica_environment(LOCAL, engine)
+    assert "OMP_WAIT_POLICY" in replica_environment(LOCAL, EngineConfig())
+    for engine in (EngineConfig(gpus_per_replica=1), EngineConfig(tensor_parallel_size=2)):
+        assert "OMP_WAIT_POLICY" not in replica_environment(LOCAL, engine)
+        assert node_environment(engine) == {}
 
 
 def test_the_users_environment_wins() -> None:
-    engine = EngineConfig(cpu_threads=3, env={"OMP_NUM_THREADS": "7"})
-    assert replica_environment(LOCAL, engine)["OMP_NUM_THREADS"] == "7"
+    engine = EngineConfig(cpu_threads=3, env={"OMP_NUM_THREADS": "7", "OMP_WAIT_POLICY": "active"})
+    assert replica_environment(LOCAL, engine)["OMP_WAIT_POLICY"] == "active"
+    assert node_environment(engine) == {}
+
+
+def test_threads_are_those_asked_for_or_all_of_the_nodes() -> None:
+    assert node_environment(EngineConfig(cpu_threads=3)) == {"OMP_NUM_THREADS": "3"}
+    assert node_environment(EngineConfig()) == {"OMP_NUM_THREADS": str(usable_cores())}
+
+
+@pytest.mark.parametrize(
+    ("quota", "cores"), [("max 100000", 8), ("200000 100000", 2), ("20000 100000", 1)]
+)
+def test_a_containers_quota_bounds_the_cores(
+    quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
+    (tmp_path / "cpu.max").write_text(quota + "\n")
+    assert usable_cores(tmp_path / "cpu.max") == cores
+
+
+def test_replicas_that_share_a_gpu_must_leave_each_other_room() -> None:
+    check_sharing(EngineConfig(gpus_per_replica=0.5, gpu_memory_utilization=0.45))
+    check_sharing(EngineConfig(gpus_per_replica=0))
+    with pytest.raises(UserError, match=r"gpu_memory_utilization may be at most that, got 0\.9"):
+        check_sharing(EngineConfig(gpus_per_replica=0.5))

@@ -21,7 +21,12 @@ from serve import (
 )
 from serve.embedded import embedded_folder
 
-pytestmark = [pytest.mark.engine, pytest.mark.ray, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.ray,
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 MAX_MODEL_LEN = 256
 SHORT = Sampling(max_tokens=12)
