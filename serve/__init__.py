@@ -3,7 +3,7 @@
 from serve.client import ClientSpec, EngineClient
 from serve.deployment import EngineHandle, start_engine, stop_engine
 from serve.messages import Answer, Completion, Failure, Message, Prompt, Sampling
-from serve.models import ResolvedModel, resolve_model
+from serve.models import ResolvedModel, model_of, resolve_model
 
 __all__ = [
     "Answer",
@@ -16,6 +16,7 @@ __all__ = [
     "Prompt",
     "ResolvedModel",
     "Sampling",
+    "model_of",
     "resolve_model",
     "start_engine",
     "stop_engine",
