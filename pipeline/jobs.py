@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from conf import SandboxConfig
 from pipeline.masking import MASK, mask_check
+from pipeline.parsing import parse_module
 from pipeline.records import Execution, Outcome, Test
 from sandbox.types import Call, Job, Kind, Limits, ProgramResult
 from sandbox.types import Outcome as SandboxOutcome
@@ -119,7 +120,7 @@ def _without_future_imports(program: str) -> tuple[list[str], str]:
     if "__future__" not in program:
         return [], program
     try:
-        body = ast.parse(program).body
+        body = parse_module(program).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return [], program
     imports = [n for n in body if isinstance(n, ast.ImportFrom) and n.module == "__future__"]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pipeline.datasets.literals import NotLiteral, literal_value
+from pipeline.parsing import parse_module
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def split_text(source: str, entry_point: str) -> list[Split]:
     Raises:
         SyntaxError: the text is no Python.
     """
-    body = ast.parse(source).body
+    body = parse_module(source).body
     named: dict[str, ast.expr] = {}
     plain = True
     for statement in body:
@@ -111,7 +112,7 @@ def split_text(source: str, entry_point: str) -> list[Split]:
     found: list[Split] = [case for case in cases if case is not None]
     if plain and found and len(found) == len(cases):
         return found
-    return split_statements(ast.parse(source).body, (), entry_point)
+    return split_statements(parse_module(source).body, (), entry_point)
 
 
 def split_assert(

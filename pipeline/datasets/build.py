@@ -5,6 +5,7 @@ import ast
 from pipeline.datasets.asserts import Case, Split
 from pipeline.datasets.fields import Record
 from pipeline.datasets.headers import BadPrompt, split_prompt
+from pipeline.parsing import parse_module
 from pipeline.records import Problem, Test
 from sandbox.encoding import encode
 
@@ -84,6 +85,6 @@ def module_body(record: Record, field: str, source: str) -> list[ast.stmt]:
         UserError: it does not parse.
     """
     try:
-        return ast.parse(source).body
+        return parse_module(source).body
     except (SyntaxError, ValueError) as error:
         raise record.error(f"field {field!r} is not Python: {error}") from error

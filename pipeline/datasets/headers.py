@@ -6,6 +6,8 @@ import io
 import tokenize
 from dataclasses import dataclass
 
+from pipeline.parsing import parse_module
+
 
 class BadPrompt(ValueError):
     """The prompt does not parse, or does not define the entry point."""
@@ -74,7 +76,7 @@ def _parse(prompt: str) -> ast.Module:
     # A prompt without a docstring ends at the colon and parses only with a body.
     for candidate in (prompt, prompt.rstrip() + "\n    pass\n"):
         try:
-            return ast.parse(candidate)
+            return parse_module(candidate)
         except SyntaxError as failure:
             error = failure
         except ValueError as failure:

@@ -10,6 +10,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from pipeline.parsing import parse_module
+
 MAX_BITS = 1_000_000
 MAX_ITEMS = 1_000_000
 
@@ -68,9 +70,13 @@ def parse_expression(source: str) -> ast.expr:
         NotLiteral: the text is no expression.
     """
     try:
-        return ast.parse(source.strip(), mode="eval").body
+        body = parse_module(source.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotLiteral(str(error)) from error
+    match body:
+        case [ast.Expr(value=expression)]:
+            return expression
+    raise NotLiteral("not one expression")
 
 
 def literal_value(node: ast.expr, shadowed: frozenset[str] = frozenset()) -> object:

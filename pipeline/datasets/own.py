@@ -1,12 +1,11 @@
 """Holdtrue's own problem format, as ``docs/data.md`` has it."""
 
-import ast
-
 from pipeline.datasets.asserts import Case
 from pipeline.datasets.build import build_problem, case_test, check_test, module_body
 from pipeline.datasets.fields import Record
 from pipeline.datasets.headers import find_function
 from pipeline.datasets.literals import NotLiteral, parse_arguments, parse_literal
+from pipeline.parsing import parse_module
 from pipeline.records import Problem, Test
 
 COMPARATORS = ("exact", "python", "approx")
@@ -33,7 +32,7 @@ def _solution(record: Record, prompt: str, entry_point: str) -> str | None:
     if source is None:
         return None
     try:
-        whole = find_function(ast.parse(source), entry_point) is not None
+        whole = find_function(parse_module(source), entry_point) is not None
     except SyntaxError:  # the body alone, which continues the prompt
         whole = False
     return source if whole else prompt + source
