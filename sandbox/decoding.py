@@ -19,6 +19,13 @@ class Undecodable(ValueError):
     """The text is no encoding, or stands for something that cannot be made again."""
 
 
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+_parse = json.JSONDecoder(parse_constant=_no_constant).decode
+
+
 def loads(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Any:
     """Parse JSON that nobody vouches for.
 
@@ -29,16 +36,12 @@ def loads(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) 
     if len(text) > max_bytes:
         raise ValueError(f"more than {max_bytes} bytes")
     try:
-        tree = json.loads(text, parse_constant=_no_constant)
+        tree = _parse(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if text.count("[") + text.count("{") > max_depth and _is_deeper(tree, max_depth):
         raise ValueError(f"nested deeper than {max_depth}")
     return tree
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _is_deeper(tree: Any, depth: int) -> bool:

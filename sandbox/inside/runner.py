@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from mmap import mmap
 from time import thread_time
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any, Protocol
 
 from sandbox.encoding import Unencodable, encode, encode_exception
@@ -40,6 +40,13 @@ MODULE_NAME = "program"
 
 _exit = os._exit
 
+# An enum's member is found by running Python code, which would run in every child.
+_LOADED, _SYNTAX = int(Code.LOADED), int(Code.SYNTAX)
+_LOAD_ERROR, _LOAD_MEMORY = int(Code.LOAD_ERROR), int(Code.LOAD_MEMORY)
+_VALUE, _ERROR, _MEMORY = int(Code.VALUE), int(Code.ERROR), int(Code.MEMORY)
+_OUTPUT, _UNENCODABLE, _NO_ARGS = int(Code.OUTPUT), int(Code.UNENCODABLE), int(Code.NO_ARGS)
+_END, _FULL = int(Code.END), int(Code.FULL)
+
 
 def run(task: Task, out: Writer, streams: Streams, server: Server | None = None) -> None:
     """Do the whole task and end the process."""
@@ -50,17 +57,24 @@ def run(task: Task, out: Writer, streams: Streams, server: Server | None = None)
 def perform(task: Task, out: Writer, streams: Streams, server: Server | None = None) -> None:
     """Do the whole task."""
     try:
-        _seed(task)
         function = _load(task, out)
         if function is not None:
             for index, source in task.calls:
-                if source is not None:
-                    _call(function, index, source, task, out, streams)
-                elif server is not None:
-                    server.serve(function, index, task, out, streams)
-        out.close(Code.END)
+                if source is None:
+                    if server is not None:
+                        server.serve(function, index, task, out, streams)
+                    continue
+                started = thread_time()
+                try:
+                    args, kwargs = eval(f"_({source}\n)", {"_": _collect})
+                except BaseException as error:
+                    code, body = _NO_ARGS, describe(error)
+                else:
+                    code, body = attempt(function, args, kwargs, task, streams)
+                out.write(code, index, thread_time() - started, body)
+        out.close(_END)
     except Full:
-        out.close(Code.FULL)
+        out.close(_FULL)
 
 
 _SAMPLE = """
@@ -100,67 +114,33 @@ def warm_up(streams: Streams, area: mmap) -> None:
         area[:] = bytes(len(area))
 
 
-def _seed(task: Task) -> None:
-    """Fix the random generators that the program can have meant to use."""
-    if "random" not in task.program:
-        return
-    import random
-
-    random.seed(task.seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and "numpy" in task.program:
-        numpy.random.seed(task.seed % 2**32)
-
-
 def _load(task: Task, out: Writer) -> Callable[..., Any] | None:
-    code = _compile(task, out)
-    if code is None:
-        return None
-    module = ModuleType(MODULE_NAME)
-    sys.modules[MODULE_NAME] = module
-    namespace = module.__dict__
-    gc.enable()
+    """Load the program and give its entry point, or say why there is none."""
+    code, body = _LOADED, ""
     try:
-        exec(code, namespace)
-        if task.entry_point not in namespace:
-            raise NameError(f"the program does not define {task.entry_point!r}")
+        program = compile(task.program, f"<{MODULE_NAME}>", "exec", dont_inherit=True)
     except MemoryError:
-        out.write(Code.LOAD_MEMORY, 0, thread_time(), "")
-    except BaseException as error:
-        out.write(Code.LOAD_ERROR, 0, thread_time(), describe(error))
-    else:
-        out.write(Code.LOADED, 0, thread_time(), "")
-        return namespace[task.entry_point]  # type: ignore[no-any-return]  # whatever it is
-    return None
-
-
-def _compile(task: Task, out: Writer) -> CodeType | None:
-    try:
-        return compile(task.program, f"<{MODULE_NAME}>", "exec", dont_inherit=True)
-    except MemoryError:
-        out.write(Code.LOAD_MEMORY, 0, thread_time(), "")
+        code = _LOAD_MEMORY
     except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
-        out.write(Code.SYNTAX, 0, thread_time(), describe(error))
-    return None
-
-
-def _call(
-    function: Callable[..., Any],
-    index: int,
-    source: str,
-    task: Task,
-    out: Writer,
-    streams: Streams,
-) -> None:
-    started = thread_time()
-    try:
-        args, kwargs = eval(f"_({source}\n)", {"_": _collect})
-    except BaseException as error:
-        code, body = Code.NO_ARGS, describe(error)
+        code, body = _SYNTAX, describe(error)
     else:
-        _seed(task)
-        code, body = attempt(function, args, kwargs, task, streams)
-    out.write(code, index, thread_time() - started, body)
+        sys.modules[MODULE_NAME] = module = ModuleType(MODULE_NAME)
+        namespace = module.__dict__
+        if "random" in task.program:
+            _seed(task)
+        gc.enable()
+        try:
+            exec(program, namespace)
+            if task.entry_point not in namespace:
+                raise NameError(f"the program does not define {task.entry_point!r}")
+        except MemoryError:
+            code = _LOAD_MEMORY
+        except BaseException as error:
+            code, body = _LOAD_ERROR, describe(error)
+    out.write(code, 0, thread_time(), body)
+    if code != _LOADED:
+        return None
+    return namespace[task.entry_point]  # type: ignore[no-any-return]  # whatever it is
 
 
 def _collect(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -173,22 +153,35 @@ def attempt(
     kwargs: dict[str, Any],
     task: Task,
     streams: Streams,
-) -> tuple[Code, str]:
+) -> tuple[int, str]:
     """Make one call and encode what came of it."""
-    streams.start()
+    if "random" in task.program:
+        _seed(task)
+    streams.taken = 0
     try:
         value = function(*args, **kwargs)
-        code, body = Code.VALUE, encode(value, max_bytes=task.encoding_bytes)
+        code, body = _VALUE, encode(value, max_bytes=task.encoding_bytes)
     except MemoryError:
-        code, body = Code.MEMORY, ""
+        code, body = _MEMORY, ""
     except Unencodable as error:
-        code, body = Code.UNENCODABLE, str(error)
+        code, body = _UNENCODABLE, str(error)
     except BaseException as error:
-        code, body = Code.ERROR, describe(error)
-    printed = streams.printed()
-    if printed > task.output_bytes:
-        return Code.OUTPUT, f"printed {printed} bytes, at most {task.output_bytes} are allowed"
+        code, body = _ERROR, describe(error)
+    streams.drain()
+    if streams.taken > task.output_bytes:
+        body = f"printed {streams.taken} bytes, at most {task.output_bytes} are allowed"
+        return _OUTPUT, body
     return code, body
+
+
+def _seed(task: Task) -> None:
+    """Fix the random generators that the program can have meant to use."""
+    import random
+
+    random.seed(task.seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and "numpy" in task.program:
+        numpy.random.seed(task.seed % 2**32)
 
 
 def describe(error: BaseException) -> str:
