@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pipeline.answers import Answer, Block, read_answer
+from pipeline.bindings import has_function, has_method
 from pipeline.descriptions import describe_view, extract_description
 from pipeline.source import (
     Piece,
     body_statements,
     cut,
-    has_function,
-    has_method,
     is_unfinished,
+    joined_prefix,
     level,
     longest_prefix,
     looks_like_code,
@@ -147,7 +147,7 @@ class _Search:
             return self._finish(text, kind)
         pieces = self._pieces()
         if all(piece.tree for piece in pieces[:-1]) and pieces[0].looks_like_code:
-            prefix = longest_prefix(text, self.name)
+            prefix = joined_prefix(pieces, self.name)
             if prefix is not None:
                 kind = self._kind_of(prefix, ExtractionKind.BARE) or ExtractionKind.BARE
                 return self._finish(prefix, kind, cut_off=True)

@@ -1,11 +1,10 @@
-"""Python source that may be broken: its top-level pieces, what they define, how much of it parses.
+"""Python source that may be broken: its top-level pieces, how much of it parses, what it lacks.
 
 Everything is linear in the text: a piece is parsed once, and of a piece that was cut off in the
 middle only a few prefixes are tried.
 """
 
 import ast
-import builtins
 import itertools
 import re
 import textwrap
@@ -13,18 +12,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pipeline.answers import string_after
+from pipeline.bindings import defined, has_function, has_method, missing
 
 MAX_CUTS = 20
 """Prefixes of a broken piece that are tried."""
 
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_BRACKETS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|[()\[\]{}]")
+# An escape outside a string is skipped whole, or each quote in a run of them is tried as a start.
+_BRACKETS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|\\.|[()\[\]{}]")
 _CODE = re.compile(
     r"(?:async\s+def|def|class|import|from|if|for|while|try|with|return|raise|assert|@|global|del)\b|#"
     r"|@\w|[A-Za-z_][\w.]*(?:\[[^\]]*\])?(?:\s*,\s*[A-Za-z_]\w*)*\s*(?:[-+*/|&^%]|//|\*\*)?=(?!=)"
     r"|[A-Za-z_][\w.]*:\s*[A-Za-z_]|[A-Za-z_][\w.]*\(|\"\"\"|'''"
 )
 _NEW_DEFINITION = re.compile(r"(?:async\s+def|def)\s+\w+\s*\(|class\s+\w+\s*[:(]|@\w")
+_BLOCK = re.compile(r"(?:async|def|class|if|for|while|try|with)\b|@\w")
+_INDENTED = re.compile(r"[ \t]+\S")
 _GOES_ON = re.compile(r"(?:else|elif|except|finally)\b")
 _OPENS = re.compile(r":[ \t]*(?:#.*)?$")
 
@@ -81,45 +84,6 @@ def tidy(text: str) -> str:
     return text.strip("\n").rstrip() + "\n"
 
 
-def defined(tree: ast.Module | None) -> set[str]:
-    """Return the names that a module's top level binds by definitions, assignments, imports."""
-    return {name for node in _top_level(tree.body if tree else []) for name in _bound_by(node)}
-
-
-def has_function(tree: ast.Module | None, name: str) -> bool:
-    """Tell whether a module defines ``name`` itself: by ``def``, ``class`` or assignment."""
-    nodes = _top_level(tree.body if tree else [])
-    imports = (ast.Import, ast.ImportFrom)
-    return any(name in _bound_by(node) for node in nodes if not isinstance(node, imports))
-
-
-def has_method(tree: ast.Module | None, owner: str, name: str) -> bool:
-    """Tell whether a module's class ``owner`` has a method ``name``."""
-    classes = (node for node in (tree.body if tree else []) if isinstance(node, ast.ClassDef))
-    return any(
-        isinstance(member, _Function) and member.name == name
-        for node in classes
-        if node.name == owner
-        for member in node.body
-    )
-
-
-def missing(tree: ast.Module) -> set[str]:
-    """Return the names that a module uses and binds nowhere, builtins left out."""
-    used: set[str] = set()
-    bound: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
-        elif isinstance(node, ast.arg):
-            bound.add(node.arg)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            bound.add(node.name)
-        else:
-            bound |= _bound_by(node)
-    return used - bound - set(dir(builtins))
-
-
 def with_needed(text: str, pieces: Iterable[Piece], *, after: bool = False) -> str:
     """Return a program with the definitions that it lacks and ``pieces`` have.
 
@@ -140,7 +104,8 @@ def with_needed(text: str, pieces: Iterable[Piece], *, after: bool = False) -> s
         taken |= {name: offers[name] for name in found}
         wanted = {name for new in found if (tree := offers[new].tree) for name in missing(tree)}
     # In the order in which they were written, so that each finds what it needs when it runs.
-    chosen = [piece for piece in dict.fromkeys(offers.values()) if piece in taken.values()]
+    used = set(taken.values())
+    chosen = [piece for piece in dict.fromkeys(offers.values()) if piece in used]
     parts = [tidy(piece.text) for piece in chosen]
     return "\n\n".join([text, *parts] if after else [*parts, text])
 
@@ -162,7 +127,24 @@ def split_pieces(text: str) -> list[Piece]:
         scan.read(line)
         if not _CODE.match(groups[-1][0]):
             scan = _Scan()
-    return [_piece("\n".join(group)) for group in groups]
+    return [_piece("\n".join(group)) for group in _rejoin(groups)]
+
+
+def _rejoin(groups: list[list[str]]) -> list[list[str]]:
+    """Put a comment at the margin back into the block that goes on after it."""
+    joined: list[list[str]] = []
+    block: int | None = None
+    for group in groups:
+        is_comment = group[0].startswith("#")
+        if is_comment and block is not None and any(map(_INDENTED.match, group[1:])):
+            for part in [*joined[block + 1 :], group]:
+                joined[block].extend(part)
+            del joined[block + 1 :]
+        else:
+            joined.append(group)
+            if not is_comment:
+                block = len(joined) - 1 if _BLOCK.match(group[0]) else None
+    return joined
 
 
 def split_body(text: str) -> tuple[str, str]:
@@ -203,8 +185,13 @@ def _piece(text: str) -> Piece:
 
 def longest_prefix(text: str, name: str) -> str | None:
     """Return the longest prefix that parses and defines ``name``, of a text that was cut off."""
+    return joined_prefix(split_pieces(text), name)
+
+
+def joined_prefix(pieces: Iterable[Piece], name: str) -> str | None:
+    """Return the same of a text that is split into its pieces already."""
     kept: list[str] = []
-    for piece in split_pieces(text):
+    for piece in pieces:
         if piece.tree is None and parse(piece.text) is None:
             if (start := cut(piece.text)) is not None:
                 kept.append(start)
@@ -244,7 +231,7 @@ def _possible_ends(lines: list[str]) -> Iterator[int]:
         if (indent, "try") in openers and word != "try":
             openers.remove((indent, "try"))
         opens = bool(_OPENS.search(line))
-        if opens:
+        if opens and (indent, word) not in openers:
             openers.append((indent, word))
         if not opens and not word.startswith("@") and all(kind != "try" for _, kind in openers):
             yield at + 1
@@ -274,33 +261,3 @@ class _Scan:
                 elif match.group() in ")]}":
                     self.depth = max(0, self.depth - 1)
         self.continued = line.endswith("\\") and not self.string
-
-
-def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements, and those inside ``if``, ``try`` and ``with``, which bind as well."""
-    for node in body:
-        yield node
-        if isinstance(node, ast.If | ast.Try | ast.With):
-            for part in ("body", "orelse", "finalbody"):
-                yield from _top_level(getattr(node, part, []))
-            for handler in getattr(node, "handlers", []):
-                yield from _top_level(handler.body)
-
-
-def _bound_by(node: ast.AST) -> set[str]:
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return {node.name}
-        case ast.Import() | ast.ImportFrom():
-            return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-        case ast.Assign(targets=targets):
-            return {name for target in targets for name in _stored(target)}
-        case ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
-            return {name}
-    return set()
-
-
-def _stored(target: ast.expr) -> Iterator[str]:
-    for node in ast.walk(target):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id

@@ -229,6 +229,12 @@ def test_bare_code_among_prose_brings_what_it_needs():
     assert "draft" not in found.program
 
 
+def test_a_comment_at_the_margin_does_not_end_bare_code_among_prose():
+    code = "def area(r):\n    r = 2\n# Commented out:\n# r = 3\n\n    return r\n"
+    found, _ = area(f"Here it is:\n\n{code}\n# Notes\nIt works (I think).\n")
+    assert found.program == code
+
+
 def test_bare_code_alone_is_kept_as_it_is():
     code = "# A comment\nimport math\n\n\ndef area(r):\n    return 2\n"
     assert extract(code, "area").program == code
@@ -376,3 +382,16 @@ def test_steps_grow_with_the_text_and_not_faster(line, monkeypatch):
         extract(f"{line}\n" * count, "area", header=HEADER)
         sizes.append(sum(parsed))
     assert sizes[1] <= 2.5 * sizes[0] + 2000
+
+
+def test_what_a_model_repeats_without_end_is_read_to_its_end():
+    # In quadratic time each of these takes minutes.
+    quotes = 'x = "' + '\\"' * 100_000
+    tries = "    try:\n        x = 1\n" * 10_000
+    helpers = "".join(
+        f"```python\ndef f{at}(x):\n    return f{at + 1}(x)\n```\n" for at in range(5_000)
+    )
+    assert area(f"def area(r):\n    return 2\n\n{quotes}")[1] == 2
+    assert extract(f"def area(r):\n{tries}", "area").kind == ExtractionKind.BROKEN
+    found = extract(f"{helpers}```python\ndef area(r):\n    return f0(r)\n```", "area")
+    assert found.program.count("def ") == 5_001
