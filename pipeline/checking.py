@@ -135,16 +135,6 @@ def label_tests(problems: pa.Table, sandbox: RunsJobs, config: SandboxConfig) ->
     return pa.Table.from_pylist(rows, schema=problems.schema)
 
 
-def keep_sound(problems: pa.Table, report: GoldReport) -> tuple[pa.Table, dict[str, str]]:
-    """Split problems into those to use and those left out.
-
-    Returns:
-        The problems that passed or could not be checked, and the others' ids with the reason.
-    """
-    kept = pa.array([entry.sound for entry in report.entries], type=pa.bool_())
-    return problems.filter(kept), report.failing
-
-
 def render_gold(report: GoldReport) -> str:
     """Return the report as plain text: one line a failing problem, then the sums."""
     checked = [entry for entry in report.entries if entry.checked]

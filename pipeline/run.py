@@ -13,7 +13,7 @@ from rich.console import Console
 from analysis import chain_metrics, read_run, render_report
 from conf import RunConfig, UserError
 from pipeline.chain import ShardWriter, make_chains
-from pipeline.checking import gold_check, keep_sound
+from pipeline.checking import gold_check, label_tests
 from pipeline.cluster import ray_cluster
 from pipeline.compose import check_resumable, load_config
 from pipeline.console import captured_output
@@ -27,6 +27,7 @@ from sandbox.pool import SandboxPool
 from serve import EngineHandle, ResolvedModel, resolve_model, start_engine, stop_engine
 
 INTERRUPTED = 130
+PASS_AT = (1, 2, 5, 10, 20, 50, 100)
 
 
 def run(overrides: Sequence[str]) -> int:
@@ -69,26 +70,32 @@ class ChainJob:
     def run(self, console: Console) -> None:
         """Make the chains that are still to be made, and show the scores of all."""
         started = time.monotonic()
+        finished = self.folder.finished_chains()
         console.print(f"run folder {self.folder.path}", markup=False)
         with ray_cluster(self.config.cluster) as cpus:
-            self._make_chains(console, cpus)
-        self._report(console, time.monotonic() - started)
+            if not self._is_complete(finished):
+                self._make_chains(console, cpus, finished)
+        # Tokens per second make sense only when all tokens are of this start.
+        self._report(console, None if finished else time.monotonic() - started)
 
-    def _make_chains(self, console: Console, cpus: float) -> None:
-        finished = self.folder.finished_chains()
-        everything = open_chains(self.problems, self.config, finished=finished)
-        plan = make_plan(self.config, chains=everything.num_rows, cpus=cpus)
-        if not everything.num_rows:
-            return
+    def _is_complete(self, finished: set[str]) -> bool:
+        left_out = self._recorded_left_out() or {}
+        chains = open_chains(self.problems, self.config, finished=finished)
+        return all(problem in left_out for problem in chains["problem_id"].to_pylist())
+
+    def _make_chains(self, console: Console, cpus: float, finished: set[str]) -> None:
+        chains = self.problems.num_rows * self.config.chain.samples - len(finished)
+        plan = make_plan(self.config, chains=chains, cpus=cpus)
         with SandboxPool.start(self.config.sandbox, actors=plan.sandbox_actors) as sandbox:
-            table, left_out = self._sound(everything, sandbox, console)
+            sound, left_out = self._sound(sandbox, console)
+            table = open_chains(sound, self.config, finished=finished)
+            plan = replace(plan, chains=table.num_rows)
             console.print(
                 f"starting {self.config.engine.replicas} engine replica(s) of {self.model.label}",
                 markup=False,
             )
             with self._engine() as engine:
                 self._write_manifest(engine.facts, sandbox.isolation, left_out)
-                plan = replace(plan, chains=table.num_rows)
                 make_chains(
                     table,
                     self.config,
@@ -111,19 +118,27 @@ class ChainJob:
             if not engine.reused:
                 stop_engine(engine)
 
-    def _sound(
-        self, chains: pa.Table, sandbox: SandboxPool, console: Console
-    ) -> tuple[pa.Table, dict[str, str]]:
-        """Leave out the problems whose own solution fails, by name."""
-        report = gold_check(self.problems, sandbox, self.config.sandbox)
-        kept, left_out = keep_sound(self.problems, report)
+    def _sound(self, sandbox: SandboxPool, console: Console) -> tuple[pa.Table, dict[str, str]]:
+        """Return the problems to use, all labelled, and why the others are left out.
+
+        A run that goes on leaves out what it left out when it started.
+        """
+        labelled = label_tests(self.problems, sandbox, self.config.sandbox)
+        left_out = self._recorded_left_out()
+        if left_out is None:
+            left_out = gold_check(labelled, sandbox, self.config.sandbox).failing
         for problem_id, reason in left_out.items():
             console.print(f"left out {problem_id}: {reason}", markup=False)
-        if not kept.num_rows:
+        kept = [problem not in left_out for problem in labelled["problem_id"].to_pylist()]
+        if not any(kept):
             raise UserError("every problem fails its own check; see ./launch.sh check")
-        names = set(kept["problem_id"].to_pylist())
-        mask = [problem_id in names for problem_id in chains["problem_id"].to_pylist()]
-        return chains.filter(pa.array(mask)), left_out
+        return labelled.filter(pa.array(kept)), left_out
+
+    def _recorded_left_out(self) -> dict[str, str] | None:
+        if not (self.folder.path / "manifest.json").is_file():
+            return None
+        left_out: dict[str, str] = self.folder.read_json("manifest.json")["dataset"]["left_out"]
+        return left_out
 
     def _write_manifest(
         self, engine: dict[str, Any], isolation: dict[str, Any], left_out: dict[str, str]
@@ -152,9 +167,13 @@ class ChainJob:
                     f"started ({then[what][key]} then, {now[what][key]} now); start a new run"
                 )
 
-    def _report(self, console: Console, wall_s: float) -> None:
+    def _report(self, console: Console, wall_s: float | None) -> None:
+        chain = self.config.chain
         metrics = chain_metrics(
-            read_run(self.folder.path), self.config.chain.length, seed=self.config.seed
+            read_run(self.folder.path),
+            chain.length,
+            ks=tuple(k for k in PASS_AT if k <= chain.samples),
+            seed=self.config.seed,
         )
         path = self.folder.write_json("metrics.json", metrics.to_json())
         files = {
