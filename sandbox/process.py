@@ -26,7 +26,7 @@ ANSWER_TIMEOUT_S = 30.0
 
 _BOOT = (
     "import sys; sys.path.insert(0, {root!r}); "
-    "from sandbox.inside import zygote; sys.path.pop(0); zygote.main({fd})"
+    "from sandbox.inside import zygote; zygote.main({fd})"
 )
 
 

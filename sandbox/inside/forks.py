@@ -2,49 +2,56 @@
 
 This is the path that every program pays for, and most of what it pays is page faults: a page that
 the zygote or a child writes to after a fork is copied, and in CPython reading an object writes to
-it. So the code here is straight, calls little, and keeps to objects made beforehand.
+it. So the code here is straight, calls little, keeps to objects made beforehand, and binds what it
+needs by name: a lookup through a module would write to the module and its dictionary as well.
 """
 
-import _socket
 import contextlib
-import mmap
 import os
-import select
 import signal
-import struct
+from _socket import CMSG_SPACE, SCM_RIGHTS, SOL_SOCKET, socket
+from mmap import mmap
+from os import _exit, close, fork, pidfd_open, pread, setsid, wait4
+from select import POLLIN, poll
+from struct import Struct
 from typing import NamedTuple, NoReturn
 
-from sandbox.inside import job, lockdown, probes, runner, serving
+from sandbox.inside import job
 from sandbox.inside.frames import Writer
+from sandbox.inside.lockdown import LINUX
+from sandbox.inside.locks import ChildLocks
+from sandbox.inside.probes import run as run_probes
 from sandbox.inside.quiet import Streams
+from sandbox.inside.runner import run as run_program
+from sandbox.inside.serving import Channel, Server, run_checks
 from sandbox.inside.wire import CHECKER, COMMAND, ENDED, FDS, GIVE_HANDLE, HANDLE, PROBE, REPORT
 
-_ROOM = _socket.CMSG_SPACE(FDS.size)
-_ONE_FD = struct.Struct("=i")
+_ROOM = CMSG_SPACE(FDS.size)
+_ONE_FD = Struct("=i")
 
 
 class Host(NamedTuple):
     """What a zygote keeps for its children."""
 
-    control: _socket.socket
+    control: socket
     streams: Streams
-    locks: lockdown.ChildLocks
+    locks: ChildLocks
     own_group: bool
 
 
 def serve(host: Host) -> NoReturn:
     """Fork and reap until the owner closes the socket."""
     control = host.control
-    poll = select.poll()
-    poll.register(control, select.POLLIN)
+    watched = poll()
+    watched.register(control, POLLIN)
     children: dict[int, tuple[int, int]] = {}
     while True:
-        for fd, _ in poll.poll():
+        for fd, _ in watched.poll():
             if fd in children:
-                poll.unregister(fd)
+                watched.unregister(fd)
                 pid, slot = children.pop(fd)
-                _, status, usage = os.wait4(pid, 0)
-                os.close(fd)
+                _, status, usage = wait4(pid, 0)
+                close(fd)
                 if host.own_group:
                     _kill_rest(pid, {pid for pid, _ in children.values()})
                 cpu_s = usage.ru_utime + usage.ru_stime
@@ -58,34 +65,34 @@ def serve(host: Host) -> NoReturn:
                 _give_handle(control, children, slot)
                 continue
             fds = [fd for _, _, packed in rights for (fd,) in _ONE_FD.iter_unpack(packed)]
-            pid = os.fork()
+            pid = fork()
             if pid == 0:
                 _become_child(host, children, role, size, fds)
             for passed in fds:
-                os.close(passed)
-            pidfd = os.pidfd_open(pid)
+                close(passed)
+            pidfd = pidfd_open(pid)
             children[pidfd] = pid, slot
-            poll.register(pidfd, select.POLLIN)
+            watched.register(pidfd, POLLIN)
 
 
-def _give_handle(control: _socket.socket, children: dict[int, tuple[int, int]], slot: int) -> None:
+def _give_handle(control: socket, children: dict[int, tuple[int, int]], slot: int) -> None:
     report = REPORT.pack(HANDLE, slot, 0, 0.0, 0.0)
     handles = [_ONE_FD.pack(pidfd) for pidfd, (_, at) in children.items() if at == slot]
-    rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, handle) for handle in handles]
+    rights = [(SOL_SOCKET, SCM_RIGHTS, handle) for handle in handles]
     control.sendmsg([report], rights)
 
 
 def _end(children: dict[int, tuple[int, int]]) -> NoReturn:
     for pid, _ in children.values():
         os.kill(pid, signal.SIGKILL)
-    os._exit(0)
+    _exit(0)
 
 
 def _kill_rest(group: int, others: set[int]) -> None:
     """Kill what a child without a seccomp filter may have left: its group, and orphans."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
-    while lockdown.LINUX and (orphans := _children() - others):
+    while LINUX and (orphans := _children() - others):
         for pid in orphans:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -103,22 +110,22 @@ def _become_child(
     try:
         host.control.close()
         for other in others:
-            os.close(other)
+            close(other)
         if host.own_group:
-            os.setsid()
+            setsid()
         task_fd, area_fd, *channel = fds
-        task = job.load(os.pread(task_fd, size, 0))
-        area = mmap.mmap(area_fd, 0)
-        os.close(task_fd)
-        os.close(area_fd)
+        task = job.load(pread(task_fd, size, 0))
+        area = mmap(area_fd, 0)
+        close(task_fd)
+        close(area_fd)
         host.locks.close(task.memory_bytes + len(area), task.cpu_s)
         out = Writer(area)
         if role == PROBE:
-            probes.run(task, out)
+            run_probes(task, out)
         elif role == CHECKER:
-            serving.run_checks(task, out, serving.Channel(channel[0]))
+            run_checks(task, out, Channel(channel[0]))
         else:
-            server = serving.Server(serving.Channel(channel[0])) if channel else None
-            runner.run(task, out, host.streams, server)
+            server = Server(Channel(channel[0])) if channel else None
+            run_program(task, out, host.streams, server)
     finally:
-        os._exit(70)
+        _exit(70)

@@ -16,8 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from sandbox.inside import forks, imports, landlock, lockdown, namespaces, pages, runner
-from sandbox.inside.quiet import Streams
+from sandbox.inside import imports, landlock, lockdown, namespaces, pages
 from sandbox.inside.wire import LENGTH, Plan
 
 
@@ -25,10 +24,10 @@ def main(control_fd: int) -> NoReturn:
     """Set up, report, and serve until the owner goes."""
     control = _socket.socket(fileno=control_fd)
     plan = Plan(*marshal.loads(_receive_sized(control)))
-    host, report = _prepare(control, plan)
+    serve, report = _prepare(control, plan)
     control.sendall(LENGTH.pack(len(report)) + report)
     _settle()
-    forks.serve(host)
+    serve()
 
 
 def _receive_sized(control: _socket.socket) -> bytes:
@@ -36,11 +35,18 @@ def _receive_sized(control: _socket.socket) -> bytes:
     return control.recv(length, _socket.MSG_WAITALL)
 
 
-def _prepare(control: _socket.socket, plan: Plan) -> tuple[forks.Host, bytes]:
+def _prepare(control: _socket.socket, plan: Plan) -> tuple[Callable[[], NoReturn], bytes]:
     """Take every step that is taken once; a layer that fails ends the start, naming itself."""
     report: dict[str, Any] = {"python": sys.version.split()[0], "layers": list(plan.layers)}
     packages = imports.find_packages(list(plan.package_folders))
     report["preloaded"] = len(imports.prepare(packages, wide=plan.wide))
+    gc.collect()
+    pages.fill_holes()
+    # What every child runs is loaded last, into fresh memory, and so lies together.
+    from sandbox.inside import forks, runner
+    from sandbox.inside.locks import ChildLocks
+    from sandbox.inside.quiet import Streams
+
     streams = Streams()
     streams.install()
     with mmap.mmap(-1, 1 << 16) as area:
@@ -59,9 +65,10 @@ def _prepare(control: _socket.socket, plan: Plan) -> tuple[forks.Host, bytes]:
         if layer in plan.layers:
             report[layer] = _take(layer, step)
     short_filter = lockdown.Filter(plan.child_filter)
-    locks = lockdown.ChildLocks(own_bytes, short_filter, plan.own_pid_at)
+    locks = ChildLocks(own_bytes, short_filter, plan.own_pid_at)
     own_group = "seccomp" not in plan.layers
-    return forks.Host(control, streams, locks, own_group), marshal.dumps(report)
+    host = forks.Host(control, streams, locks, own_group)
+    return lambda: forks.serve(host), marshal.dumps(report)
 
 
 def _take(layer: str, step: Callable[[], Any]) -> Any:
@@ -91,8 +98,9 @@ def _address_space() -> int:
 def _settle() -> None:
     """Leave programs a plain interpreter, and memory that forks can share for long.
 
-    Our modules are gone from it; our functions live on.
+    Our modules are gone from it, and the way to them; our functions live on.
     """
+    sys.path.pop(0)
     for name in [name for name in sys.modules if name.partition(".")[0] == "sandbox"]:
         del sys.modules[name]
     gc.collect()
