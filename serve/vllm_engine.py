@@ -38,10 +38,15 @@ class VllmEngine:
             EngineUnavailable: this request failed inside vLLM.
             EngineDead: vLLM's core process is gone.
         """
+        from jinja2 import TemplateError
         from vllm.exceptions import VLLMClientError
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
-        rendered, tokens = self._render(prompt)
+        try:
+            rendered, tokens = self._render(prompt)
+        except TemplateError as error:
+            # Some templates refuse some roles, or some order of them.
+            return Failure("engine_error", f"the model's chat template says: {error}")
         room = self._max_len - len(tokens)
         if room < 1:
             message = f"{len(tokens)} prompt tokens leave no room in {self._max_len}"

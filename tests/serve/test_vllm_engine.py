@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jinja2 import TemplateError
 
 from conf import RunConfig, UserError
 from serve import (
@@ -20,6 +21,7 @@ from serve import (
     stop_engine,
 )
 from serve.embedded import embedded_folder
+from serve.vllm_engine import VllmEngine
 
 pytestmark = [
     pytest.mark.engine,
@@ -163,6 +165,18 @@ async def test_a_request_that_timed_out_is_given_up_and_the_engine_goes_on(
     late = await EngineClient.open(hasty).generate("r", chat(QUESTIONS[0]), Sampling(180))
     assert isinstance(late, Failure)
     assert isinstance(await ask(engine, chat("Say hello.")), Completion)
+
+
+async def test_a_conversation_that_the_template_refuses_is_an_error_value() -> None:
+    class Refusing:
+        def apply_chat_template(self, *turns: object, **options: object) -> str:
+            raise TemplateError("System role not supported")
+
+    engine = VllmEngine.__new__(VllmEngine)
+    engine._tokenizer = Refusing()
+    answer = await engine.generate("r", chat("Say hello."), SHORT)
+    assert isinstance(answer, Failure)
+    assert "System role not supported" in answer.message
 
 
 def test_the_replica_says_what_runs_on_what(engine: EngineHandle) -> None:
