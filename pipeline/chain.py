@@ -54,17 +54,13 @@ class ShardWriter:
 def shown_progress(progress: Progress, board: Any) -> Iterator[None]:
     """Draw the progress line once a second while the block runs."""
     stop = threading.Event()
-    last = Standing()
 
     def watch() -> None:
-        nonlocal last
+        standing = Standing()
         while not stop.wait(REFRESH_S):
-            try:
-                last = ray.get(board.read.remote(), timeout=10 * REFRESH_S)
-            except ray.exceptions.RayError:
-                # The line is a convenience: what it cannot read now it reads next time.
-                continue
-            progress.show(last)
+            standing = _read(board, standing)
+            progress.show(standing)
+        progress.close(_read(board, standing))
 
     thread = threading.Thread(target=watch, name="progress", daemon=True)
     thread.start()
@@ -73,7 +69,15 @@ def shown_progress(progress: Progress, board: Any) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
-        progress.close(last)
+
+
+def _read(board: Any, last: Standing) -> Standing:
+    try:
+        standing: Standing = ray.get(board.read.remote(), timeout=10 * REFRESH_S)
+    except ray.exceptions.RayError:
+        # The line is a convenience: what cannot be read now shows next time.
+        return last
+    return standing
 
 
 def make_chains(

@@ -85,12 +85,14 @@ class Progress:
         return (after - before) / (now - then) if now > then else 0.0
 
     def _time_left(self, standing: Standing) -> str:
+        open_chains = self.plan.chains - self.finished.chains
+        if not open_chains:
+            return "0:00"
         if not standing.requests:
             return "?"
         each = 1 + 2.0 * self.plan.length
         if self.finished.chains:
             each = self.finished.requests / self.finished.chains
-        open_chains = self.plan.chains - self.finished.chains
         expected = self.finished.requests + open_chains * each
         elapsed = self.clock() - self.started
         left = elapsed * max(0.0, expected - standing.requests) / standing.requests
