@@ -24,7 +24,7 @@ from pipeline.progress import Progress
 from pipeline.runfolder import RunFolder
 from pipeline.tables import open_chains
 from sandbox.pool import SandboxPool
-from serve import EngineHandle, ResolvedModel, resolve_model, start_engine, stop_engine
+from serve import EngineHandle, ResolvedModel, model_of, start_engine, stop_engine
 
 INTERRUPTED = 130
 PASS_AT = (1, 2, 5, 10, 20, 50, 100)
@@ -42,7 +42,7 @@ def run(overrides: Sequence[str]) -> int:
         folder = RunFolder.reopen(Path(config.resume))
         config = check_resumable(folder.read_json("manifest.json")["config"], config)
     problems = load_problems(config.dataset)
-    model = resolve_model(config.model)
+    model = model_of(config)
     folder = folder or RunFolder.create(Path(config.runs_dir), config.name)
     job = ChainJob(config, folder, model, problems)
     with captured_output(folder.path / "run.log") as console:
