@@ -25,8 +25,7 @@ START_TIMEOUT_S = 60.0
 ANSWER_TIMEOUT_S = 30.0
 
 _BOOT = (
-    "import sys; sys.path.insert(0, {root!r}); "
-    "from sandbox.inside import zygote; zygote.main({fd})"
+    "import sys; sys.path.insert(0, {root!r}); from sandbox.inside import zygote; zygote.main({fd})"
 )
 
 

@@ -114,13 +114,17 @@ class Session:
         """What the child of a role is told: a program never sees a check."""
         limits = self._job.limits
         calls = list(enumerate(self._job.calls))[first:]
-        sources = [(i, call.args) for i, call in calls]
+        given: list[tuple[int, str | bytes | None]]
         if role == CHECKER:
-            sources = [(i, call.check) for i, call in calls if call.check is not None]
+            given = [(i, call.check) for i, call in calls if call.check is not None]
+        else:
+            given = [
+                (i, None if call.args is None else job.arguments(call.args)) for i, call in calls
+            ]
         return Task(
             program=self._job.program if role == PROGRAM else "",
             entry_point=self._job.entry_point,
-            calls=tuple(sources),
+            calls=tuple(given),
             seed=self._job.seed,
             memory_bytes=limits.memory_mb * 2**20,
             cpu_s=int(limits.load_cpu_s + limits.program_cpu_s) + 1,

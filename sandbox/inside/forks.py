@@ -16,10 +16,10 @@ from select import POLLIN, poll
 from struct import Struct
 from typing import NamedTuple, NoReturn
 
-from sandbox.inside import job
 from sandbox.inside.frames import Writer
+from sandbox.inside.job import load as load_task
 from sandbox.inside.lockdown import LINUX
-from sandbox.inside.locks import ChildLocks
+from sandbox.inside.locks import Locks
 from sandbox.inside.probes import run as run_probes
 from sandbox.inside.quiet import Streams
 from sandbox.inside.runner import run as run_program
@@ -35,13 +35,13 @@ class Host(NamedTuple):
 
     control: socket
     streams: Streams
-    locks: ChildLocks
+    lock: Locks
     own_group: bool
 
 
 def serve(host: Host) -> NoReturn:
     """Fork and reap until the owner closes the socket."""
-    control = host.control
+    control, _, _, own_group = host
     watched = poll()
     watched.register(control, POLLIN)
     children: dict[int, tuple[int, int]] = {}
@@ -52,7 +52,7 @@ def serve(host: Host) -> NoReturn:
                 pid, slot = children.pop(fd)
                 _, status, usage = wait4(pid, 0)
                 close(fd)
-                if host.own_group:
+                if own_group:
                     _kill_rest(pid, {pid for pid, _ in children.values()})
                 cpu_s = usage.ru_utime + usage.ru_stime
                 control.sendall(REPORT.pack(ENDED, slot, status, cpu_s, usage.ru_maxrss / 1024))
@@ -108,17 +108,18 @@ def _become_child(
 ) -> NoReturn:
     """Lock the door from within, then do the task."""
     try:
-        host.control.close()
+        control, streams, lock, own_group = host
+        control.close()
         for other in others:
             close(other)
-        if host.own_group:
+        if own_group:
             setsid()
         task_fd, area_fd, *channel = fds
-        task = job.load(pread(task_fd, size, 0))
+        task = load_task(pread(task_fd, size, 0))
         area = mmap(area_fd, 0)
         close(task_fd)
         close(area_fd)
-        host.locks.close(task.memory_bytes + len(area), task.cpu_s)
+        lock(task.memory_bytes + len(area), task.cpu_s)
         out = Writer(area)
         if role == PROBE:
             run_probes(task, out)
@@ -126,6 +127,6 @@ def _become_child(
             run_checks(task, out, Channel(channel[0]))
         else:
             server = Server(Channel(channel[0])) if channel else None
-            run_program(task, out, host.streams, server)
+            run_program(task, out, streams, server)
     finally:
         _exit(70)

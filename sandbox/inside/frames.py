@@ -14,6 +14,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 HEADER = struct.Struct("<IIfI")
+_HEADER_BYTES = HEADER.size
+_pack = HEADER.pack_into
+_pack_length = struct.Struct("<I").pack_into
 
 
 class Code(IntEnum):
@@ -60,7 +63,7 @@ class Writer:
         self._area = area
         self._at = 0
 
-    def write(self, code: int, index: int, cpu_s: float, body: str) -> None:
+    def write(self, code: int, test: int, cpu_s: float, body: str) -> None:
         """Append one frame.
 
         Raises:
@@ -68,22 +71,20 @@ class Writer:
         """
         data = body.encode("ascii", "backslashreplace")
         start = self._at
-        end = start + HEADER.size + len(data)
-        if end + HEADER.size > len(self._area):
+        body_at = start + _HEADER_BYTES
+        end = body_at + len(data)
+        area = self._area
+        if end + _HEADER_BYTES > len(area):
             raise Full
-        self._put(start, code, index, cpu_s, data)
+        area[body_at:end] = data
+        _pack(area, start, 0, test, cpu_s, code)
+        _pack_length(area, start, len(data) + 1)
         self._at = end
 
     def close(self, code: int) -> None:
         """Append a last frame without a body; room for it is always kept."""
-        self._put(self._at, code, 0, 0.0, b"")
-
-    def _put(self, start: int, code: int, index: int, cpu_s: float, data: bytes) -> None:
-        end = start + HEADER.size + len(data)
-        area = self._area
-        area[start + HEADER.size : end] = data
-        HEADER.pack_into(area, start, 0, index, cpu_s, code)
-        area[start : start + 4] = (len(data) + 1).to_bytes(4, "little")
+        _pack(self._area, self._at, 0, 0, 0.0, code)
+        _pack_length(self._area, self._at, 1)
 
 
 def parse(area: mmap.mmap, at: int, most: int) -> tuple[list[Frame], int]:

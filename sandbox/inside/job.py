@@ -4,20 +4,23 @@
 processes of one interpreter.
 """
 
-import marshal
+from functools import lru_cache
+from marshal import dumps, loads
 from typing import NamedTuple
+
+_SHORT = 2000
 
 
 class Task(NamedTuple):
     """What one child is to do.
 
-    ``calls`` holds (index, source) for each test still to run: of a program's task, the source of
-    the argument list, or None where a check drives the calls; of a checker's, the check's source.
+    ``calls`` holds (index, what) for each test still to run: of a program's task, the argument list
+    (see ``arguments``), or None where a check drives the calls; of a checker's, the check's source.
     """
 
     program: str
     entry_point: str
-    calls: tuple[tuple[int, str | None], ...]
+    calls: tuple[tuple[int, str | bytes | None], ...]
     seed: int
     memory_bytes: int
     cpu_s: int
@@ -25,11 +28,32 @@ class Task(NamedTuple):
     encoding_bytes: int
 
 
+@lru_cache(maxsize=8192)
+def arguments(source: str) -> str | bytes:
+    """What a child evaluates to get the arguments: marshalled code of a short source, else source.
+
+    Many programs get the same arguments, and compiling them is dearer than evaluating them. The
+    code is a call of ``_`` and is never run on this side. A long source, or one with an error, is
+    left to the child, where it can do no harm.
+    """
+    if len(source) > _SHORT:
+        return call_of(source)
+    try:
+        return dumps(compile(call_of(source), "<arguments>", "eval"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return call_of(source)
+
+
+def call_of(source: str) -> str:
+    """The expression that hands an argument list to ``_``."""
+    return f"_({source}\n)"
+
+
 def dump(task: Task) -> bytes:
     """The bytes for ``load``."""
-    return marshal.dumps(tuple(task))
+    return dumps(tuple(task))
 
 
 def load(data: bytes) -> Task:
     """The task that ``dump`` wrote."""
-    return Task(*marshal.loads(data))
+    return Task(*loads(data))

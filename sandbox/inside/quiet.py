@@ -5,25 +5,31 @@ import sys
 from typing import Any
 
 
-class Streams(io.RawIOBase):
-    """Replaces ``sys.stdin``, ``stdout`` and ``stderr``; made once, before the forks.
+class _Sink(io.RawIOBase):
+    """Takes any amount of text and keeps its length only."""
 
-    It is itself the raw end of both outputs: it takes any amount and keeps its length only.
+    taken = 0
 
-    Attributes:
-        taken: Bytes that have arrived; what is still buffered arrives by ``drain``.
-    """
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        size = len(data)
+        self.taken += size
+        return size
+
+
+class Streams:
+    """Replaces ``sys.stdin``, ``stdout`` and ``stderr``; made once, before the forks."""
 
     def __init__(self) -> None:
-        self.taken = 0
-        self._out = self._writer()
-        self._err = self._writer()
+        self._sinks = (_Sink(), _Sink())
+        self._out, self._err = (
+            io.TextIOWrapper(io.BufferedWriter(sink), encoding="utf-8", errors="backslashreplace")
+            for sink in self._sinks
+        )
         empty = io.BufferedReader(io.BytesIO(b""))
         self._in = io.TextIOWrapper(empty, encoding="utf-8")
-
-    def _writer(self) -> io.TextIOWrapper:
-        buffer = io.BufferedWriter(self)
-        return io.TextIOWrapper(buffer, encoding="utf-8", errors="backslashreplace")
 
     def install(self) -> None:
         """Make them the interpreter's own."""
@@ -31,23 +37,16 @@ class Streams(io.RawIOBase):
         sys.stdout = sys.__stdout__ = self._out  # type: ignore[misc]
         sys.stderr = sys.__stderr__ = self._err  # type: ignore[misc]
 
-    def writable(self) -> bool:
-        """As every raw output stream."""
-        return True
+    def start(self) -> None:
+        """Count from 0 again."""
+        for sink in self._sinks:
+            sink.taken = 0
 
-    def write(self, data: Any) -> int:
-        """Count the bytes."""
-        size = len(data)
-        self.taken += size
-        return size
-
-    def close(self) -> None:
-        """Stay open, whatever a program closes: there is nothing to give back."""
-
-    def drain(self) -> None:
-        """Have all that was printed arrive; a stream that the program closed counts no more."""
+    def printed(self) -> int:
+        """Bytes printed since ``start``; a stream that the program closed counts no more."""
         for stream in (self._out, self._err):
             try:
                 stream.flush()
             except ValueError:
                 continue
+        return sum(sink.taken for sink in self._sinks)

@@ -6,18 +6,19 @@ nothing but its own result area. Names that the calls need are bound before the 
 so that a program which patches a module by accident still gets its outputs reported.
 """
 
-import gc
-import os
-import sys
 from collections.abc import Callable
+from gc import enable as enable_gc
+from marshal import loads
 from mmap import mmap
+from os import _exit
+from sys import modules
 from time import thread_time
 from types import ModuleType
 from typing import Any, Protocol
 
 from sandbox.encoding import Unencodable, encode, encode_exception
 from sandbox.inside.frames import Code, Full, Writer
-from sandbox.inside.job import Task
+from sandbox.inside.job import Task, arguments
 from sandbox.inside.quiet import Streams
 
 
@@ -38,7 +39,7 @@ class Server(Protocol):
 MODULE_NAME = "program"
 """Not ``__main__``: a program's main guard stays shut."""
 
-_exit = os._exit
+_FILE_NAME = f"<{MODULE_NAME}>"
 
 # An enum's member is found by running Python code, which would run in every child.
 _LOADED, _SYNTAX = int(Code.LOADED), int(Code.SYNTAX)
@@ -56,22 +57,28 @@ def run(task: Task, out: Writer, streams: Streams, server: Server | None = None)
 
 def perform(task: Task, out: Writer, streams: Streams, server: Server | None = None) -> None:
     """Do the whole task."""
+    program, entry_point, calls, seed, _, _, most_printed, most_encoded = task
+    write = out.write
     try:
-        function = _load(task, out)
+        function = _load(program, entry_point, seed, out)
         if function is not None:
-            for index, source in task.calls:
-                if source is None:
+            for index, given in calls:
+                if given is None:
                     if server is not None:
                         server.serve(function, index, task, out, streams)
                     continue
                 started = thread_time()
                 try:
-                    args, kwargs = eval(f"_({source}\n)", {"_": _collect})
+                    call = loads(given) if type(given) is bytes else given
+                    args, kwargs = eval(call, {"_": _collect})
                 except BaseException as error:
                     code, body = _NO_ARGS, describe(error)
                 else:
-                    code, body = attempt(function, args, kwargs, task, streams)
-                out.write(code, index, thread_time() - started, body)
+                    seed_generators(program, seed)
+                    code, body = attempt(
+                        function, args, kwargs, most_printed, most_encoded, streams
+                    )
+                write(code, index, thread_time() - started, body)
         out.close(_END)
     except Full:
         out.close(_FULL)
@@ -106,33 +113,33 @@ def warm_up(streams: Streams, area: mmap) -> None:
     The interpreter writes into code that runs for the first times (specialisation), into caches
     and into free lists; what it writes here, no child has to copy for the same purpose.
     """
-    calls = tuple(enumerate(["[3, 4, 8, 4]", "[0]", "[1, 2], 'x' * 9", "[], text='abc'"] * 8))
+    sources = ["[3, 4, 8, 4]", "[0]", "[1, 2], 'x' * 9", "[], text='abc'"] * 8
+    calls = tuple((i, arguments(source)) for i, source in enumerate(sources))
     task = Task(_SAMPLE, "sample", calls, 0, 0, 0, 1000, 100_000)
     for _ in range(3):
         perform(task, Writer(area), streams)
-        del sys.modules[MODULE_NAME]
+        del modules[MODULE_NAME]
         area[:] = bytes(len(area))
 
 
-def _load(task: Task, out: Writer) -> Callable[..., Any] | None:
+def _load(program: str, entry_point: str, seed: int, out: Writer) -> Callable[..., Any] | None:
     """Load the program and give its entry point, or say why there is none."""
     code, body = _LOADED, ""
     try:
-        program = compile(task.program, f"<{MODULE_NAME}>", "exec", dont_inherit=True)
+        compiled = compile(program, _FILE_NAME, "exec", dont_inherit=True)
     except MemoryError:
         code = _LOAD_MEMORY
     except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
         code, body = _SYNTAX, describe(error)
     else:
-        sys.modules[MODULE_NAME] = module = ModuleType(MODULE_NAME)
+        modules[MODULE_NAME] = module = ModuleType(MODULE_NAME)
         namespace = module.__dict__
-        if "random" in task.program:
-            _seed(task)
-        gc.enable()
+        seed_generators(program, seed)
+        enable_gc()
         try:
-            exec(program, namespace)
-            if task.entry_point not in namespace:
-                raise NameError(f"the program does not define {task.entry_point!r}")
+            exec(compiled, namespace)
+            if entry_point not in namespace:
+                raise NameError(f"the program does not define {entry_point!r}")
         except MemoryError:
             code = _LOAD_MEMORY
         except BaseException as error:
@@ -140,7 +147,7 @@ def _load(task: Task, out: Writer) -> Callable[..., Any] | None:
     out.write(code, 0, thread_time(), body)
     if code != _LOADED:
         return None
-    return namespace[task.entry_point]  # type: ignore[no-any-return]  # whatever it is
+    return namespace[entry_point]  # type: ignore[no-any-return]  # whatever it is
 
 
 def _collect(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -151,37 +158,50 @@ def attempt(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    task: Task,
+    most_printed: int,
+    most_encoded: int,
     streams: Streams,
 ) -> tuple[int, str]:
-    """Make one call and encode what came of it."""
-    if "random" in task.program:
-        _seed(task)
-    streams.taken = 0
+    """Make one call and encode what came of it.
+
+    Args:
+        function: The program's entry point.
+        args: Its arguments.
+        kwargs: Its named arguments.
+        most_printed: Bytes that the call may print.
+        most_encoded: Bytes that the value's encoding may have.
+        streams: Count what is printed.
+
+    Returns:
+        A frame's code and body.
+    """
+    streams.start()
     try:
         value = function(*args, **kwargs)
-        code, body = _VALUE, encode(value, max_bytes=task.encoding_bytes)
+        code, body = _VALUE, encode(value, max_bytes=most_encoded)
     except MemoryError:
         code, body = _MEMORY, ""
     except Unencodable as error:
         code, body = _UNENCODABLE, str(error)
     except BaseException as error:
         code, body = _ERROR, describe(error)
-    streams.drain()
-    if streams.taken > task.output_bytes:
-        body = f"printed {streams.taken} bytes, at most {task.output_bytes} are allowed"
+    printed = streams.printed()
+    if printed > most_printed:
+        body = f"printed {printed} bytes, at most {most_printed} are allowed"
         return _OUTPUT, body
     return code, body
 
 
-def _seed(task: Task) -> None:
-    """Fix the random generators that the program can have meant to use."""
+def seed_generators(source: str, seed: int) -> None:
+    """Fix the random generators that a source can have meant to use."""
+    if "random" not in source:
+        return
     import random
 
-    random.seed(task.seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and "numpy" in task.program:
-        numpy.random.seed(task.seed % 2**32)
+    random.seed(seed)
+    numpy = modules.get("numpy")
+    if numpy is not None and "numpy" in source:
+        numpy.random.seed(seed % 2**32)
 
 
 def describe(error: BaseException) -> str:

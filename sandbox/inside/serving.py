@@ -20,7 +20,7 @@ from sandbox import encoding
 from sandbox.inside.frames import Code, Writer
 from sandbox.inside.job import Task
 from sandbox.inside.quiet import Streams
-from sandbox.inside.runner import attempt, describe
+from sandbox.inside.runner import attempt, describe, seed_generators
 
 _HEADER = struct.Struct("<IB")
 _CALL, _DONE = 100, 101
@@ -98,13 +98,18 @@ class Server:
     ) -> None:
         """Answer calls until the check is over; an ended checker ends this process too."""
         started = thread_time()
+        seed_generators(task.program, task.seed)
         try:
             while True:
                 code, body = self._channel.receive(2 * task.encoding_bytes)
                 if code == _DONE:
                     break
                 args, kwargs = encoding.decode(body)
-                self._channel.send(*attempt(function, args, kwargs, task, streams))
+                self._channel.send(
+                    *attempt(
+                        function, args, kwargs, task.output_bytes, task.encoding_bytes, streams
+                    )
+                )
         except _Lost:
             os._exit(0)
         out.write(Code.SERVED, index, thread_time() - started, "")
@@ -214,9 +219,11 @@ def rebuild_exception(text: str) -> BaseException:
 def run_checks(task: Task, out: Writer, channel: Channel) -> None:
     """The checker's child: run every check, write whether it held, and end the process."""
     try:
-        for index, source in task.calls:
+        for index, given in task.calls:
+            source = str(given)
             started = thread_time()
-            code, body = _check(source or "", Proxy(channel, task), task)
+            seed_generators(source, task.seed)
+            code, body = _check(source, Proxy(channel, task), task)
             channel.check()
             out.write(code, index, thread_time() - started, body)
             channel.send(_DONE, "")
