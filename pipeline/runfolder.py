@@ -77,7 +77,7 @@ class RunFolder:
         name = f"shard-{self._next_shard():06d}.parquet"
         try:
             for table in sorted(RUN_TABLES, key=lambda table: table == COMMIT_TABLE):
-                _write_parquet(tables[table], self.path / table / name)
+                write_parquet(tables[table], self.path / table / name)
         except OSError as error:
             raise UserError(_unwritable(self.path, error)) from error
 
@@ -137,7 +137,8 @@ def _free_name(path: Path) -> Path:
     return free
 
 
-def _write_parquet(table: pa.Table, path: Path) -> None:
+def write_parquet(table: pa.Table, path: Path) -> None:
+    """Write a table to a file that appears only when it is whole."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     _publish(path, sink.getvalue())

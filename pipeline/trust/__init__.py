@@ -1,0 +1,1 @@
+"""How likely is this program right? Sampled programs checked against sampled specs."""
