@@ -1,0 +1,289 @@
+"""The completion journal: every answer of the engine, on disk before anything is built on it.
+
+A journal is a folder of segments. A segment is an Arrow IPC stream of schema ``JOURNAL``, written
+by one process and only ever appended to: no two processes share a file, so nothing needs a lock,
+not even on a shared file system. Answers that arrive while the disk is busy are written together,
+as one record batch, and each is handed on after ``fsync``: what a stage has seen is in the journal.
+
+A process that dies leaves at most one half record batch at the end of its last segment. Reading
+stops there; nothing is repaired, because the next process begins a segment of its own. A machine
+that dies may leave a batch of the right length with holes in it; a checksum finds those.
+
+The index keeps only the place of each answer in memory and reads the answer when it is asked for.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import secrets
+import time
+import weakref
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+
+from conf import UserError
+from serve.messages import Completion, Prompt, Sampling
+
+SEGMENT_BYTES = 8 * 2**20
+SUFFIX = ".arrows"
+
+JOURNAL = pa.schema(
+    [
+        pa.field("request_id", pa.string(), nullable=False),
+        pa.field("model", pa.string(), nullable=False),  # model identity, as in the manifest
+        pa.field("prompt_key", pa.string(), nullable=False),
+        pa.field("sampling", pa.string(), nullable=False),  # canonical JSON, seed included
+        pa.field("text", pa.large_string(), nullable=False),
+        pa.field("rendered_prompt", pa.large_string(), nullable=False),
+        pa.field("prompt_tokens", pa.int32(), nullable=False),
+        pa.field("completion_tokens", pa.int32(), nullable=False),
+        pa.field("finish_reason", pa.string(), nullable=False),
+        pa.field("logprob", pa.float64()),
+        pa.field("attempts", pa.int32(), nullable=False),
+        pa.field("arrived_at", pa.float64(), nullable=False),  # seconds since 1970
+        pa.field("checksum", pa.uint32(), nullable=False),  # CRC-32 of all the others
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an answer belongs to.
+
+    The name says which sample of a prompt it is: problem, chain, step and role. Two chains that
+    send the same prompt are two requests, because whether an engine answers both alike is for a
+    run to find out, not to assume.
+    """
+
+    request_id: str
+    model: str
+    prompt_key: str
+    sampling: str
+
+    @classmethod
+    def of(cls, model: str, request_id: str, prompt: Prompt, sampling: Sampling) -> "Request":
+        """Return the request that asks ``model`` this."""
+        return cls(request_id, model, prompt.key(), sampling.to_json())
+
+    def key(self) -> bytes:
+        """Return a digest of the request: 16 bytes."""
+        return _digest(self.request_id, self.model, self.prompt_key, self.sampling)
+
+    def content_key(self) -> bytes:
+        """Return a digest of all but the name."""
+        return _digest(self.model, self.prompt_key, self.sampling)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an answer lies: a row of the record batch at this offset of a segment."""
+
+    segment: Path
+    offset: int
+    row: int
+
+
+class JournalIndex:
+    """Finds answers in a journal; holds about 300 bytes for each.
+
+    Args:
+        key: what tells requests apart; ``Request.content_key`` finds an answer under any name.
+    """
+
+    def __init__(self, key: Callable[[Request], bytes] = Request.key) -> None:
+        self._key = key
+        self._places: dict[bytes, Place] = {}
+
+    @classmethod
+    def load(cls, folder: Path, key: Callable[[Request], bytes] = Request.key) -> Self:
+        """Index all segments of a journal, each up to its last whole record batch.
+
+        Raises:
+            UserError: a segment has another schema.
+        """
+        index = cls(key)
+        for segment in _segments(folder):
+            for offset, batch in read_segment(segment):
+                for number, row in enumerate(batch.to_pylist()):
+                    if row.pop("checksum") == _checksum(row):
+                        request = Request(*(row[name] for name in Request.__match_args__))
+                        index.add(request, Place(segment, offset, number))
+        return index
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, request: Request, place: Place) -> None:
+        """Remember an answer; the first one of a request stays."""
+        self._places.setdefault(self._key(request), place)
+
+    def find(self, request: Request) -> Completion | None:
+        """Return the answer to a request; None if it is not there."""
+        place = self._places.get(self._key(request))
+        return None if place is None else _read_place(place)
+
+
+class JournalWriter:
+    """Appends to segments of its own. For one event loop.
+
+    Args:
+        folder: the journal; it must exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._segments = _Segments(folder)
+        self._waiting: list[tuple[dict[str, Any], asyncio.Future[Place]]] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    async def append(self, request: Request, answer: Completion) -> Place:
+        """Write an answer and return when it is on disk.
+
+        Raises:
+            UserError: the disk is full or the journal cannot be written.
+        """
+        place: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
+        self._waiting.append((_row(request, answer), place))
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write_all())
+        return await place
+
+    async def _write_all(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            try:
+                places = await asyncio.to_thread(self._segments.write, [row for row, _ in batch])
+            except OSError as error:
+                why = _unwritable(self._segments.folder, error)
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(UserError(why))
+            else:
+                for (_, future), place in zip(batch, places, strict=True):
+                    if not future.done():
+                        future.set_result(place)
+        self._writing = None
+
+
+class _Segments:
+    """The files of one writer; each is closed when it is full, or when the writer is gone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._name = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._count = 0
+        self._path = folder
+        self._fd = -1
+        self._size = 0
+        self._close: Callable[[], object] | None = None
+
+    def write(self, rows: list[dict[str, Any]]) -> list[Place]:
+        """Append one record batch and wait for the disk."""
+        content = pa.RecordBatch.from_pylist(rows, schema=JOURNAL).serialize()
+        try:
+            if self._close is None:
+                self._open()
+            offset = self._size
+            self._append(content)
+            os.fsync(self._fd)
+        except OSError:
+            # What was written of the batch must stay the segment's end.
+            self._leave()
+            raise
+        if self._size >= SEGMENT_BYTES:
+            self._leave()
+        return [Place(self._path, offset, row) for row in range(len(rows))]
+
+    def _open(self) -> None:
+        self._path = self.folder / f"{self._name}-{self._count:04d}{SUFFIX}"
+        self._count += 1
+        self._size = 0
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        self._close = weakref.finalize(self, os.close, self._fd)
+        self._append(JOURNAL.serialize())
+        _sync_folder(self.folder)
+
+    def _append(self, content: pa.Buffer) -> None:
+        left = memoryview(content)
+        while left:
+            left = left[os.write(self._fd, left) :]
+        self._size += len(content)
+
+    def _leave(self) -> None:
+        if self._close is not None:
+            self._close()
+        self._close = None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new file's name as durable as its content."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def read_segment(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield each whole record batch of a segment with its offset in the file.
+
+    Raises:
+        UserError: the segment has another schema.
+    """
+    with pa.OSFile(str(path)) as source:
+        reader = pa.ipc.MessageReader.open_stream(source)
+        while True:
+            offset = source.tell()
+            try:
+                message = reader.read_next_message()
+            except (StopIteration, OSError, pa.ArrowInvalid):
+                return  # the end, or what a killed writer left of its last batch
+            if message.type == "record batch":
+                yield offset, pa.ipc.read_record_batch(message, JOURNAL)
+            elif pa.ipc.read_schema(message) != JOURNAL:
+                raise UserError(f"{path} was written by another version of Holdtrue")
+
+
+def read_journal(folder: Path) -> pa.Table:
+    """Return all answers of a journal, schema JOURNAL."""
+    batches = [batch for segment in _segments(folder) for _, batch in read_segment(segment)]
+    return pa.Table.from_batches(batches, schema=JOURNAL)
+
+
+def _segments(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"*{SUFFIX}"))
+
+
+def _read_place(place: Place) -> Completion:
+    with pa.OSFile(str(place.segment)) as source:
+        source.seek(place.offset)
+        batch = pa.ipc.read_record_batch(pa.ipc.read_message(source), JOURNAL)
+    (row,) = batch.slice(place.row, 1).to_pylist()
+    return Completion(**{field.name: row[field.name] for field in fields(Completion)})
+
+
+def _row(request: Request, answer: Completion) -> dict[str, Any]:
+    row = asdict(request) | asdict(answer) | {"arrived_at": time.time()}
+    return row | {"checksum": _checksum(row)}
+
+
+def _checksum(row: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(row, sort_keys=True).encode())
+
+
+def _digest(*parts: str) -> bytes:
+    return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
+
+
+def _unwritable(folder: Path, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return (
+            f"node {os.uname().nodename} does not see {folder}; runs_dir must lie on a file "
+            f"system that all nodes share"
+        )
+    return f"cannot write under {folder}: {error.strerror or error}; free the disk, then go on"

@@ -1,0 +1,239 @@
+import asyncio
+import errno
+import os
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conf import UserError
+from pipeline import journal
+from pipeline.answering import JournaledClient, ReplayClient
+from pipeline.journal import JOURNAL, JournalIndex, JournalWriter, Request, read_journal
+from serve import Completion, Failure, Prompt, Sampling
+
+GREEDY = Sampling(max_tokens=8)
+ANSWER = Completion("text", "rendered", 3, 2, "stop", -0.5, attempts=2)
+
+
+def request(name="a/0/0/generate", prompt="p", sampling=GREEDY, model="m"):
+    return Request.of(model, name, Prompt(text=prompt), sampling)
+
+
+def write(folder, *entries):
+    """Write answers with a writer of their own, all at once."""
+
+    async def act():
+        writer = JournalWriter(folder)
+        return await asyncio.gather(*(writer.append(*entry) for entry in entries))
+
+    return asyncio.run(act())
+
+
+def only_segment(folder):
+    (segment,) = folder.iterdir()
+    return segment
+
+
+class Engine:
+    """Answers everything; counts what it was asked."""
+
+    def __init__(self, answer=ANSWER):
+        self.answer = answer
+        self.asked = []
+
+    async def generate(self, request_id, prompt, sampling):
+        self.asked.append(request_id)
+        return self.answer
+
+
+def ask(client, *names, prompt="p", sampling=GREEDY):
+    async def act():
+        return [await client.generate(name, Prompt(text=prompt), sampling) for name in names]
+
+    return asyncio.run(act())
+
+
+def open_client(folder, engine, arrived=lambda: None):
+    return JournaledClient(engine, folder, "m", arrived=arrived)
+
+
+def test_an_answer_comes_back_as_it_was(tmp_path):
+    write(tmp_path, (request(), ANSWER))
+    assert JournalIndex.load(tmp_path).find(request()) == ANSWER
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        request(name="a/1/0/generate"),
+        request(prompt="q"),
+        request(model="n"),
+        request(sampling=replace(GREEDY, max_tokens=9)),
+        request(sampling=replace(GREEDY, temperature=0.5, seed=1)),
+    ],
+)
+def test_another_request_is_not_answered(tmp_path, other):
+    write(tmp_path, (request(), ANSWER))
+    assert JournalIndex.load(tmp_path).find(other) is None
+
+
+def test_answers_that_arrive_together_share_a_record_batch(tmp_path):
+    write(tmp_path, *((request(name=str(n)), ANSWER) for n in range(50)))
+    batches = list(journal.read_segment(only_segment(tmp_path)))
+    assert sum(batch.num_rows for _, batch in batches) == 50
+    assert len(batches) < 5
+
+
+def test_each_writer_has_a_file_of_its_own(tmp_path):
+    write(tmp_path, (request(name="1"), ANSWER))
+    write(tmp_path, (request(name="2"), ANSWER))
+    assert len(list(tmp_path.iterdir())) == 2
+    assert len(JournalIndex.load(tmp_path)) == 2
+
+
+def test_a_full_segment_is_followed_by_the_next(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 2000)
+
+    async def act():
+        writer = JournalWriter(tmp_path)
+        for number in range(6):
+            await writer.append(request(name=str(number)), ANSWER)
+
+    asyncio.run(act())
+    assert len(list(tmp_path.iterdir())) > 1
+    assert len(JournalIndex.load(tmp_path)) == 6
+
+
+def test_a_segment_is_a_plain_arrow_stream(tmp_path):
+    write(tmp_path, (request(), ANSWER))
+    with pa.ipc.open_stream(only_segment(tmp_path)) as stream:
+        assert stream.read_all().schema == JOURNAL
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """The bytes of a segment of three record batches, and where each of them ends."""
+    folder = tmp_path_factory.mktemp("three")
+
+    async def act():
+        writer = JournalWriter(folder)
+        for number in range(3):
+            await writer.append(request(name=str(number)), ANSWER)
+
+    asyncio.run(act())
+    content = only_segment(folder).read_bytes()
+    starts = [offset for offset, _ in journal.read_segment(only_segment(folder))]
+    return content, [*starts[1:], len(content)]
+
+
+@given(data=st.data())
+def test_a_segment_cut_anywhere_is_read_up_to_its_last_whole_batch(three, tmp_path_factory, data):
+    content, ends = three
+    size = data.draw(st.integers(0, len(content)))
+    folder = tmp_path_factory.mktemp("cut")
+    (folder / "x.arrows").write_bytes(content[:size])
+    assert len(JournalIndex.load(folder)) == sum(end <= size for end in ends)
+
+
+def test_a_hole_in_a_record_is_found_by_its_checksum(three, tmp_path):
+    content, _ = three
+    at = content.rindex(b"rendered")
+    (tmp_path / "x.arrows").write_bytes(content[:at] + bytes(8) + content[at + 8 :])
+    assert len(JournalIndex.load(tmp_path)) == 2
+
+
+def test_a_segment_of_another_schema_is_refused(tmp_path):
+    batch = pa.RecordBatch.from_pydict({"a": [1]})
+    (tmp_path / "x.arrows").write_bytes(
+        batch.schema.serialize().to_pybytes() + batch.serialize().to_pybytes()
+    )
+    with pytest.raises(UserError, match="another version"):
+        JournalIndex.load(tmp_path)
+
+
+def test_a_full_disk_is_told_in_one_line_and_loses_nothing_older(tmp_path, monkeypatch):
+    async def act():
+        writer = JournalWriter(tmp_path)
+        await writer.append(request(name="1"), ANSWER)
+        with monkeypatch.context() as patch:
+            patch.setattr(journal.os, "write", fill_up)
+            with pytest.raises(UserError, match="No space left"):
+                await writer.append(request(name="2"), ANSWER)
+        await writer.append(request(name="3"), ANSWER)
+
+    write_some, room = os.write, [20]
+
+    def fill_up(fd, content):
+        if not room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write_some(fd, content[: room.pop()])
+
+    asyncio.run(act())
+    found = read_journal(tmp_path)["request_id"].to_pylist()
+    assert sorted(found) == ["1", "3"]
+
+
+def test_a_node_that_does_not_see_the_folder_says_so(tmp_path):
+    with pytest.raises(UserError, match="file system that all nodes share"):
+        write(tmp_path / "elsewhere", (request(), ANSWER))
+
+
+def test_a_request_is_paid_once(tmp_path):
+    engine = Engine()
+    client = open_client(tmp_path, engine)
+    assert ask(client, "a", "a") == [ANSWER, ANSWER]
+    assert engine.asked == ["a"]
+
+
+def test_the_next_start_pays_only_for_what_is_not_there(tmp_path):
+    ask(open_client(tmp_path, Engine()), "a", "b")
+    engine = Engine()
+    assert ask(open_client(tmp_path, engine), "a", "b", "c") == [ANSWER] * 3
+    assert engine.asked == ["c"]
+
+
+def test_a_failure_is_asked_again_by_the_next_start(tmp_path):
+    failure = Failure("engine_error", "lost")
+    assert ask(open_client(tmp_path, Engine(failure)), "a") == [failure]
+    engine = Engine()
+    assert ask(open_client(tmp_path, engine), "a") == [ANSWER]
+    assert engine.asked == ["a"]
+
+
+def test_two_chains_that_send_the_same_prompt_are_both_asked(tmp_path):
+    engine = Engine()
+    ask(open_client(tmp_path, engine), "a/0/0/generate", "b/0/0/generate")
+    assert len(engine.asked) == 2
+
+
+def test_only_what_the_engine_answered_counts_as_arrived(tmp_path):
+    told = []
+    ask(open_client(tmp_path, Engine(), lambda: told.append(1)), "a", "a")
+    ask(open_client(tmp_path, Engine(Failure("engine_error", "x")), lambda: told.append(1)), "b")
+    assert len(told) == 1
+
+
+def test_a_replay_answers_from_the_journal(tmp_path):
+    ask(open_client(tmp_path, Engine()), "a")
+    assert ask(ReplayClient(tmp_path, "m"), "a") == [ANSWER]
+
+
+def test_a_replay_knows_a_prompt_under_another_name(tmp_path):
+    ask(open_client(tmp_path, Engine()), "a")
+    assert ask(ReplayClient(tmp_path, "m"), "renamed") == [ANSWER]
+
+
+def test_a_replay_prefers_the_answer_to_this_very_request(tmp_path):
+    ask(open_client(tmp_path, Engine()), "a")
+    own = replace(ANSWER, text="own")
+    ask(open_client(tmp_path, Engine(own)), "b")
+    assert ask(ReplayClient(tmp_path, "m"), "a", "b") == [ANSWER, own]
+
+
+def test_a_prompt_that_a_replay_lacks_is_an_error_value(tmp_path):
+    (answer,) = ask(ReplayClient(tmp_path, "m"), "a")
+    assert answer.kind == "engine_error"
+    assert "not in the journal" in answer.message
