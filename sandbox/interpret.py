@@ -18,7 +18,7 @@ from sandbox.watch import Cause, Watched
 
 FORGED = "the program wrote into its own result area"
 
-_KINDS = {
+_KINDS: dict[int, Kind] = {
     Code.VALUE: Kind.VALUE,
     Code.ERROR: Kind.ERROR,
     Code.MEMORY: Kind.MEMORY,
@@ -171,7 +171,7 @@ def _manner(end: Ended) -> str:
 
 def _of_frame(call: Call, index: int, frame: Frame, limits: Limits) -> Outcome | None:
     """The outcome that a frame states; None when our child would not have written it."""
-    kind = _KINDS.get(Code(frame.code)) if frame.code in _KINDS else None
+    kind = _KINDS.get(frame.code)
     if kind is None or frame.test != index or call.check is not None:
         return None
     return state(call, kind, frame.body, frame.cpu_s, limits)
@@ -198,7 +198,7 @@ def state(call: Call, kind: Kind, body: str, cpu_s: float, limits: Limits) -> Ou
 def _of_check(call: Call, frame: Frame) -> Outcome:
     """The outcome of a check, from the checker's frame, which the program cannot write."""
     code, values, payload = json.loads(frame.body)
-    kind = _KINDS[Code(code)]
+    kind = _KINDS[code]
     held = frame.code == Code.HELD
     if kind in (Kind.VALUE, Kind.ERROR):
         message = exception_message(payload) if payload else ""

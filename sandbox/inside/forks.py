@@ -8,7 +8,6 @@ needs by name: a lookup through a module would write to the module and its dicti
 
 import contextlib
 import os
-import signal
 from _socket import CMSG_SPACE, SCM_RIGHTS, SOL_SOCKET, socket
 from mmap import mmap
 from os import _exit, close, fork, pidfd_open, pread, setsid, wait4
@@ -26,6 +25,7 @@ from sandbox.inside.runner import run as run_program
 from sandbox.inside.serving import Channel, Server, run_checks
 from sandbox.inside.wire import CHECKER, COMMAND, ENDED, FDS, GIVE_HANDLE, HANDLE, PROBE, REPORT
 
+_SIGKILL = 9  # the signal module's enums would be in every fork's memory
 _ROOM = CMSG_SPACE(FDS.size)
 _ONE_FD = Struct("=i")
 
@@ -84,17 +84,17 @@ def _give_handle(control: socket, children: dict[int, tuple[int, int]], slot: in
 
 def _end(children: dict[int, tuple[int, int]]) -> NoReturn:
     for pid, _ in children.values():
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, _SIGKILL)
     _exit(0)
 
 
 def _kill_rest(group: int, others: set[int]) -> None:
     """Kill what a child without a seccomp filter may have left: its group, and orphans."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
+        os.killpg(group, _SIGKILL)
     while LINUX and (orphans := _children() - others):
         for pid in orphans:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, _SIGKILL)
             os.waitpid(pid, 0)
 
 

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from ctypes import get_errno
 from os import _exit, getpid, getppid
 from resource import RLIMIT_AS, RLIMIT_CPU
-from signal import SIGKILL
 from struct import Struct
 
 from sandbox.inside.lockdown import LINUX, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, Filter, libc
 
 _PR_SET_PDEATHSIG = 1
-_SIGKILL = int(SIGKILL)
+_SIGKILL = 9
 _pack_limit = Struct("=QQ").pack_into
 _pack_pid = Struct("=I").pack_into
 

@@ -54,6 +54,8 @@ def _prepare(control: _socket.socket, plan: Plan) -> tuple[Callable[[], NoReturn
     streams.install()
     with mmap.mmap(-1, 1 << 16) as area:
         runner.warm_up(streams, area)
+    gc.collect()
+    pages.fill_holes()
     own_bytes = _address_space()
     readable, listable = imports.python_tree(packages)
     long_filter = lockdown.Filter(plan.zygote_filter)
@@ -109,5 +111,4 @@ def _settle() -> None:
     gc.collect()
     gc.disable()
     gc.set_threshold(*_GC_THRESHOLDS)
-    pages.fill_holes()
     gc.freeze()
