@@ -9,7 +9,7 @@ from analysis.recorded import read_recorded
 from analysis.reference import SCORINGS, rules_of
 from analysis.report import render_report
 from analysis.rescore import RescoreReport, render_rescore, rescore, rescore_chains
-from analysis.retold import retell_run
+from analysis.retold import retell_run, tell_results
 from analysis.score_tables import recorded_scores, run_scores
 from analysis.spending import Cost, Spending, measure_spending
 from analysis.tables import RunTables, check_complete, read_run
@@ -48,5 +48,6 @@ __all__ = [
     "rules_of",
     "run_scores",
     "score_texts",
+    "tell_results",
     "unroll",
 ]

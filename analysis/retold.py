@@ -4,6 +4,7 @@ Our verdicts know more than the release's texts; what it has no word for gets th
 
 - Memory, too much output and a crash end in an error there, if not in the end of the evaluation.
 - A value that has no encoding would fail its comparison there.
+- A program that does not load has the same error on every test.
 - A test that was skipped, because others used up the program's time, is a time-out.
 - A chain whose model gave no program goes on there with an empty one, which is a syntax error.
 
@@ -12,7 +13,7 @@ unknown, beyond a failure that was not the model's doing or beyond ``decided``, 
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -56,7 +57,7 @@ def _made_steps(tables: RunTables, length: int) -> list[dict[str, Any]]:
     results = tables.outcomes.group_by("chain_id", source="step", maintain_order=True).agg(
         outcomes=pl.struct("verdict", "encoding", "message")
     )
-    texts = tables.steps.select("chain_id", "nl", "pl", source="step")
+    texts = tables.steps.select("chain_id", "nl", "pl", "load", "load_message", source="step")
     lost = pl.col("stop_reason").is_in(MODEL_FAILURES) & (pl.col("step") >= pl.col("stop_step"))
     return (
         unroll(tables, length)
@@ -84,7 +85,7 @@ def _chain(
         if row["lost"]:
             results = (NO_PROGRAM,) * tests
         else:
-            results = tuple(_result(outcome, show) for outcome in row["outcomes"])
+            results = tell_results(row["load"], row["load_message"], row["outcomes"], show)
         steps.append(RecordedStep(row["nl"] or "", row["pl"] or "", results))
     return RecordedChain(
         problem_id=problem if first["alone"] else first["chain_id"],
@@ -94,7 +95,42 @@ def _chain(
     )
 
 
-def _result(outcome: dict[str, Any], show: Callable[[str], str]) -> str:
+def tell_results(
+    load: str | None,
+    load_message: str | None,
+    outcomes: Sequence[Mapping[str, Any]],
+    show: Callable[[str], str],
+) -> tuple[str, ...]:
+    """Return what the release would have recorded of one program.
+
+    Args:
+        load: whether the program could be loaded, as in the table ``steps``.
+        load_message: why not.
+        outcomes: one for each test: ``verdict``, ``encoding``, ``message``.
+        show: ``str`` of the value that a canonical encoding stands for.
+    """
+    if load in (None, "ok"):
+        return tuple(_result(outcome, show) for outcome in outcomes)
+    return (_not_loaded(load, load_message or ""),) * len(outcomes)
+
+
+def _not_loaded(load: str | None, message: str) -> str:
+    match load:
+        case "syntax" | "error":
+            # The release compiles from a text, so that is what its messages call the file.
+            message = message.replace("(<program>, line", "(<string>, line")
+            return message if ": " in message else f"{message}: "
+        case "no_code":
+            return NO_PROGRAM
+        case "timeout":
+            return TIME_OUT
+        case "memory":
+            return f"MemoryError: {message}"
+        case _:
+            return f"Error: {load}: {message}"
+
+
+def _result(outcome: Mapping[str, Any], show: Callable[[str], str]) -> str:
     verdict, encoding, message = outcome["verdict"], outcome["encoding"], outcome["message"]
     match verdict:
         case "pass":

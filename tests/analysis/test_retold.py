@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from analysis.metrics import chain_metrics
 from analysis.reference import SCORINGS, score_recorded
 from analysis.rescore import rescore_chains
-from analysis.retold import NO_PROGRAM, retell_run
+from analysis.retold import NO_PROGRAM, retell_run, tell_results
 from analysis.tables import RunTables
 from conf import UserError
 
@@ -64,6 +64,42 @@ def retell(*cases, outcomes=None):
 def test_every_outcome_has_a_text(outcome, result):
     [made] = retell(case_of("length", 0, "P", length=0), outcomes={("p/0", 0): outcome})
     assert set(made.steps[0].results) == {result}
+
+
+@pytest.mark.parametrize(
+    ("load", "message", "result"),
+    [
+        (
+            "syntax",
+            "SyntaxError: invalid syntax (<program>, line 2)",
+            "SyntaxError: invalid syntax (<string>, line 2)",
+        ),
+        ("error", "NameError: name 'x' is not defined", "NameError: name 'x' is not defined"),
+        ("error", "SystemExit", "SystemExit: "),
+        ("timeout", "used up its 5 s of CPU time", "Time Out"),
+        ("memory", "out of memory", "MemoryError: out of memory"),
+        ("crash", "killed by SIGSEGV", "Error: crash: killed by SIGSEGV"),
+        ("no_code", "there is no program", NO_PROGRAM),
+    ],
+)
+def test_a_program_that_does_not_load_has_one_result_for_every_test(load, message, result):
+    skipped = {"verdict": "skipped", "encoding": None, "message": "the program did not load"}
+    assert tell_results(load, message, [skipped] * 3, str) == (result,) * 3
+
+
+def test_a_program_of_a_run_that_does_not_load_fails_by_the_release_s_rules():
+    tables = tables_of(
+        case_of("length", 1, "Pf", length=1),
+        outcomes={("p/0", 1): ("skipped", None, "the program did not load")},
+    )
+    broken = pl.when(pl.col("step") == 1)
+    steps = tables.steps.with_columns(
+        load=broken.then(pl.lit("syntax")).otherwise(pl.lit("ok")),
+        load_message=broken.then(pl.lit("SyntaxError: bad")).otherwise(pl.lit("")),
+    )
+    broken_run = RunTables(tables.chains, steps, tables.outcomes, tables.completions)
+    scored = score_recorded(retell_run(broken_run, NAMES, str), SCORINGS["reference"])
+    assert scored.filter(step=1)["passed"].to_list() == [False]
 
 
 def test_a_run_to_the_end_has_its_steps():
