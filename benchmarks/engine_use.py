@@ -29,8 +29,8 @@ from pipeline.compose import load_config
 from pipeline.datasets import load_problems
 from pipeline.plan import make_plan
 from pipeline.progress import Progress
+from pipeline.roles import make_sampling
 from pipeline.runfolder import RunFolder
-from pipeline.stages.asking import make_sampling
 from pipeline.tables import open_chains
 from sandbox.pool import SandboxPool
 from serve import Completion, EngineClient, EngineHandle, Prompt, start_engine
@@ -132,20 +132,14 @@ async def walk(
 ) -> tuple[float, int]:
     """Walk all chains at once; return the seconds and how many texts differ."""
     client = EngineClient.open(engine.spec)
-    sampling = config.chain.sampling
-    limits = {
-        "generate": (sampling.generate_max_tokens, config.prompt.generate_stop),
-        "summarize": (sampling.summarize_max_tokens, config.prompt.summarize_stop),
-    }
 
     async def walk_chain(index: int, requests: Sequence[Request]) -> int:
         differing = 0
         for step, request in enumerate(requests):
-            tokens, stop = limits[request.role]
             answer = await client.generate(
                 f"bare/{index}/{step}/{time.monotonic_ns()}",
                 Prompt(text=request.prompt),
-                make_sampling(sampling, max_tokens=tokens, stop=stop, seed=None),
+                make_sampling(config, request.role),
             )
             differing += not isinstance(answer, Completion) or answer.text != request.text
         return differing

@@ -6,6 +6,7 @@ Conversion from OmegaConf happens once, in ``pipeline/compose.py``; below it the
 these classes.
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,8 @@ PROMPT_STYLES = ("chat", "completion")
 BACKENDS = ("vllm", "fake")
 ISOLATION_LEVELS = ("auto", "strict", "standard", "standard-nofs", "minimal")
 STOP_RULES = ("fixed_point", "cycle", "decided")
+CHAIN_STARTS = ("text", "code")
+EXAMPLES = ("without", "with")
 
 
 def _one_of(key: str, value: str, choices: tuple[str, ...]) -> None:
@@ -43,11 +46,32 @@ class ModelConfig:
     """Weight type in the engine; float32 is the fast and batch-invariant one on CPUs."""
     max_model_len: int = 2048
     """Longest prompt plus completion, in tokens."""
+    prompt: str = "chat"
+    """Prompt set (conf/prompt/) that suits the model; ``prompt=`` on the command line wins."""
+    chat_template: str | None = None
+    """Jinja chat template, for a model whose tokenizer brings none; null takes its own."""
+    system_role: bool = True
+    """Whether the template takes a system message; if not, it goes before the user's first."""
+    stop: list[str] = field(default_factory=list)
+    """Stop strings or special tokens at which this model's answers end, beside its own end."""
+    answer_after: str = ""
+    """Regular expression after whose last match the answer proper begins, for a model that thinks
+    aloud without tags; without a match there is no answer."""
+    fim_prefix: str = ""
+    """Fill-in-the-middle: what stands before the text above the gap."""
+    fim_suffix: str = ""
+    """Fill-in-the-middle: what stands between the texts above and below the gap."""
+    fim_middle: str = ""
+    """Fill-in-the-middle: what stands after the text below the gap."""
 
     def __post_init__(self) -> None:
         _at_least("model.max_model_len", self.max_model_len, 16)
         if not self.path:
             raise UserError("model.path is empty; give a Hugging Face folder or a hub name")
+        try:
+            re.compile(self.answer_after)
+        except re.error as error:
+            raise UserError(f"model.answer_after={self.answer_after!r}: {error}") from error
 
     @property
     def label(self) -> str:
@@ -67,8 +91,11 @@ class DatasetConfig:
     """Take only the first so many problems; null takes all."""
     ids: list[str] = field(default_factory=list)
     """Take only these problem ids; empty takes all."""
+    examples: str = "without"
+    """Whether its docstrings come ``with`` example calls or ``without``, for prompts to follow."""
 
     def __post_init__(self) -> None:
+        _one_of("dataset.examples", self.examples, EXAMPLES)
         if self.limit is not None:
             _at_least("dataset.limit", self.limit, 1)
         if self.name == "file" and not self.path:
@@ -79,21 +106,33 @@ class DatasetConfig:
 class PromptConfig:
     """The texts around a problem.
 
-    ``{code}`` stands for the program or header shown, ``{name}`` for the function's name in it.
+    Slots: ``{code}`` is the program or header shown, ``{name}`` the function's name in it,
+    ``{head}`` and ``{body}`` its parts up to and after the signature, ``{examples}`` the text that
+    asks for example calls, ``{fim_prefix}``, ``{fim_suffix}`` and ``{fim_middle}`` the model's
+    tokens, ``{description}`` (in an answer) the worked example's, ``{docstring}`` the same with its
+    further lines indented. Any other brace is itself.
     """
 
     name: str = "chat"
     """Name of the prompt set, part of a completion's identity through its texts."""
     style: str = "chat"
     """``chat`` sends messages through the model's template, ``completion`` sends raw text."""
+    examples: str = "without"
+    """Ask for descriptions ``with`` example calls or ``without``."""
+    examples_text: str = ""
+    """What ``{examples}`` stands for when they are asked for."""
     generate_system: str = ""
     """System message of a text-to-program request; empty for none."""
     generate_user: str = "{code}"
     """User message (or raw text) of a text-to-program request."""
+    generate_answer: str = "{code}"
+    """How the worked example answers a text-to-program request."""
     summarize_system: str = ""
     """System message of a program-to-text request; empty for none."""
     summarize_user: str = "{code}"
     """User message (or raw text) of a program-to-text request."""
+    summarize_answer: str = "{description}"
+    """How the worked example answers a program-to-text request."""
     generate_stop: list[str] = field(default_factory=list)
     """Stop strings of a text-to-program request."""
     summarize_stop: list[str] = field(default_factory=list)
@@ -101,6 +140,38 @@ class PromptConfig:
 
     def __post_init__(self) -> None:
         _one_of("prompt.style", self.style, PROMPT_STYLES)
+        _one_of("prompt.examples", self.examples, EXAMPLES)
+
+
+@dataclass
+class ExampleConfig:
+    """One worked example that is shown before the question (one-shot); empty shows none.
+
+    Either written out here, or a problem of the data set, which is then not evaluated.
+    """
+
+    problem_id: str | None = None
+    """A problem of the data set with a solution; its docstring is the description."""
+    name: str = ""
+    """What the example's function is called."""
+    header: str = ""
+    """Its signature and docstring."""
+    program: str = ""
+    """The whole program, without docstring."""
+    description: str = ""
+    """What it does, in words, without example calls."""
+    calls: str = ""
+    """Example calls, which end the description where descriptions are asked for with them."""
+
+    def __post_init__(self) -> None:
+        texts = (self.name, self.header, self.program, self.description)
+        if any(texts) and not all(texts):
+            raise UserError("example needs all of name, header, program and description")
+
+    @property
+    def wanted(self) -> bool:
+        """Whether an example is shown."""
+        return bool(self.problem_id or self.program)
 
 
 @dataclass
@@ -123,6 +194,21 @@ class SamplingConfig:
 
 
 @dataclass
+class DescriberConfig:
+    """Another model that writes the descriptions, served beside the first."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    """Its weights and how they are addressed."""
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    """Its prompt set."""
+    replicas: int = 1
+    """Its engines, each as large as the section ``engine`` says."""
+
+    def __post_init__(self) -> None:
+        _at_least("chain.describer.replicas", self.replicas, 1)
+
+
+@dataclass
 class ChainConfig:
     """The chain job."""
 
@@ -134,12 +220,24 @@ class ChainConfig:
     """Early-stop rules: fixed_point, cycle, decided (the last gives up TOM after a mismatch)."""
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
     """How completions are sampled."""
+    start: str = "text"
+    """Where the chain starts: ``text`` has the model write the first program, ``code`` takes the
+    data set's own solution."""
+    describer: DescriberConfig | None = None
+    """Set by ``chain.describer=CARD`` (conf/model/): describes the programs; null: the model."""
+    audit: float = 0.0
+    """Share of chains that are run on although they repeat themselves, to check that they do."""
 
     def __post_init__(self) -> None:
         _at_least("chain.length", self.length, 1)
         _at_least("chain.samples", self.samples, 1)
+        _one_of("chain.start", self.start, CHAIN_STARTS)
         for rule in self.stop:
             _one_of("chain.stop", rule, STOP_RULES)
+        if not 0 <= self.audit <= 1:
+            raise UserError(f"chain.audit is a share between 0 and 1, got {self.audit:g}")
+        if self.audit and self.sampling.temperature > 0:
+            raise UserError("chain.audit checks early stop, which needs a temperature of 0")
         if self.samples > 1 and self.sampling.temperature == 0:
             raise UserError(
                 "chain.samples above 1 repeats one greedy chain; set chain.sampling.temperature"
@@ -276,8 +374,23 @@ class RunConfig:
     model: ModelConfig = field(default_factory=ModelConfig)
     dataset: DatasetConfig = field(default_factory=DatasetConfig)
     prompt: PromptConfig = field(default_factory=PromptConfig)
+    example: ExampleConfig = field(default_factory=ExampleConfig)
     serve: ServeConfig = field(default_factory=ServeConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
     chain: ChainConfig = field(default_factory=ChainConfig)
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
+
+    def __post_init__(self) -> None:
+        _check_gap(self.model, self.prompt, "model")
+        if describer := self.chain.describer:
+            _check_gap(describer.model, describer.prompt, "chain.describer.model")
+
+
+def _check_gap(model: ModelConfig, prompt: PromptConfig, key: str) -> None:
+    asks = any("{fim_" in text for text in (prompt.generate_user, prompt.summarize_user))
+    if asks and not (model.fim_prefix and model.fim_suffix and model.fim_middle):
+        raise UserError(
+            f"prompt set {prompt.name!r} fills in the middle, for which {key} lacks fim_prefix, "
+            "fim_suffix or fim_middle; set them, or choose prompt=completion"
+        )

@@ -22,6 +22,7 @@ from conf import RunConfig, UserError
 
 CONFIG_DIR = Path(conf.__file__).parent
 FREE_MAPS = re.compile(r"engine\.(args|env)[.=]")
+DESCRIBER = re.compile(r"chain\.describer(\.prompt)?=(?!null$)([^{].*)")
 
 
 def load_config(overrides: Sequence[str]) -> RunConfig:
@@ -34,10 +35,10 @@ def load_config(overrides: Sequence[str]) -> RunConfig:
         UserError: a key, group option or value that does not exist or does not fit.
     """
     ConfigStore.instance().store(name="schema", node=RunConfig)
-    opened = [f"++{o}" if FREE_MAPS.match(o) else o for o in overrides]
+    opened = [_open(override) for override in overrides]
     try:
         with initialize_config_dir(config_dir=str(CONFIG_DIR), version_base="1.3"):
-            composed = compose(config_name="config", overrides=opened)
+            composed = _compose(opened)
         _refuse_unknown(composed, RunConfig(), "")
         return cast(RunConfig, OmegaConf.to_object(composed))
     except HydraException as error:
@@ -47,6 +48,40 @@ def load_config(overrides: Sequence[str]) -> RunConfig:
     except ValueError as error:
         # Hydra refuses `group=3` this way.
         raise UserError(f"{' '.join(overrides)}: {error}") from error
+
+
+def _open(override: str) -> str:
+    """Return an override in Hydra's own words where ours are shorter."""
+    if FREE_MAPS.match(override):
+        return f"++{override}"
+    if card := DESCRIBER.fullmatch(override):
+        group = "prompt" if card[1] else "model"
+        return f"+{group}@chain.describer.{group}={card[2]}"
+    return override
+
+
+def _compose(overrides: list[str]) -> DictConfig:
+    """Compose, then once more with the prompt sets that the chosen models' cards ask for.
+
+    Hydra resolves its groups before any value is known, so a card cannot choose one in a single
+    pass unless it overrode the same group for every model that a run uses.
+    """
+    if not any("model@chain.describer.model=" in o for o in overrides):
+        wrong = next((o for o in overrides if "chain.describer." in o), None)
+        if wrong:
+            raise UserError(f"{wrong}: choose a describer first, with chain.describer=CARD")
+    composed = compose(config_name="config", overrides=overrides)
+    added = []
+    if not _chosen("prompt", overrides):
+        added.append(f"prompt={composed.model.prompt}")
+    describer = composed.chain.describer
+    if describer is not None and not _chosen("prompt@chain.describer.prompt", overrides):
+        added.append(f"+prompt@chain.describer.prompt={describer.model.prompt}")
+    return compose(config_name="config", overrides=[*added, *overrides])
+
+
+def _chosen(group: str, overrides: list[str]) -> bool:
+    return any(override.lstrip("+").startswith(f"{group}=") for override in overrides)
 
 
 def to_plain(config: RunConfig) -> dict[str, Any]:

@@ -31,6 +31,29 @@ def describe_view(program: str, entry_point: str) -> str:
     return program
 
 
+def split_function(program: str, name: str) -> tuple[str, str]:
+    """Return a program up to the end of a function's signature, and its body with what follows.
+
+    The place between is where a docstring goes. Both parts are whole lines. Of a program that
+    does not parse the first line that ends the signature counts; without one, all is body.
+    """
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    tree = parse(program)
+    found = [n for n in tree.body if isinstance(n, functions) and n.name == name] if tree else []
+    if not found:
+        signature = re.search(rf"^(?:async +)?def {re.escape(name)}\b", program, re.MULTILINE)
+        end = signature and re.compile(r":[ \t]*\n").search(program, signature.end())
+        return (program[: end.end()], program[end.end() :]) if end else ("", program)
+    positions = Positions(program)
+    first = found[-1].body[0]
+    decorators = getattr(first, "decorator_list", [])
+    line = min(node.lineno for node in (first, *decorators))
+    start, margin = positions.span(first)[0], positions.offset(line, 0)
+    if program[margin:start].strip() and not decorators:
+        return program[:start].rstrip() + "\n", "    " + program[start:]
+    return program[:margin], program[margin:]
+
+
 def _docstrings(tree: ast.Module, name: str) -> Iterator[tuple[_Owner, ast.Expr]]:
     functions = ast.FunctionDef | ast.AsyncFunctionDef
     owners: list[_Owner] = [tree]

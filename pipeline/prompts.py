@@ -1,25 +1,29 @@
 """The two questions of the chain job, as data: texts from ``conf/prompt/`` around a program."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from conf import PromptConfig
+from conf import ExampleConfig, ModelConfig, PromptConfig
+from pipeline.descriptions import split_function
 from serve.messages import Message, Prompt
 
-_SLOT = re.compile(r"\{(code|name)\}")
+_SLOT = re.compile(r"\{([a-z_]+)\}")
 
 
 @dataclass(frozen=True)
 class PromptBook:
-    """Builds the requests of one prompt set.
+    """Builds the requests of one prompt set for one model, with a worked example or without.
 
-    Templates may hold ``{code}`` and ``{name}``, the function's name. No other brace means
+    What the slots of a template stand for is said in ``PromptConfig``. No other brace means
     anything, neither in a template nor in the text that a model wrote. Chat messages take the
     code without empty lines around it; raw text takes it as it is, because a base model goes on
     from its very last character.
     """
 
     config: PromptConfig
+    model: ModelConfig = field(default_factory=ModelConfig)
+    example: ExampleConfig = field(default_factory=ExampleConfig)
 
     def generate(self, header: str, entry_point: str) -> Prompt:
         """Ask for a program.
@@ -29,7 +33,11 @@ class PromptBook:
             entry_point: what the function is called in the header.
         """
         config = self.config
-        return self._prompt(config.generate_system, config.generate_user, header, entry_point)
+        turns = [(config.generate_user, header, entry_point)]
+        if self.example.program:
+            shown = self.example.header
+            turns = [*self._shot(config.generate_user, shown, config.generate_answer), *turns]
+        return self._prompt(config.generate_system, turns)
 
     def summarize(self, code: str, entry_point: str) -> Prompt:
         """Ask for a description of a program.
@@ -39,19 +47,47 @@ class PromptBook:
             entry_point: what the function to describe is called in it.
         """
         config = self.config
-        return self._prompt(config.summarize_system, config.summarize_user, code, entry_point)
+        turns = [(config.summarize_user, code, entry_point)]
+        if self.example.program:
+            shown = self.example.program
+            turns = [*self._shot(config.summarize_user, shown, config.summarize_answer), *turns]
+        return self._prompt(config.summarize_system, turns)
 
-    def _prompt(self, system: str, user: str, code: str, name: str) -> Prompt:
+    def _shot(self, question: str, shown: str, answer: str) -> list[tuple[str, str, str]]:
+        name = self.example.name
+        return [(question, shown, name), (answer, self.example.program, name)]
+
+    def _prompt(self, system: str, turns: list[tuple[str, str, str]]) -> Prompt:
+        texts = [self._fill(*turn) for turn in turns]
         if self.config.style == "completion":
-            return Prompt(text=_fill(user, code, name))
-        turns = [("system", system), ("user", user)]
-        shown = code.strip("\n")
-        return Prompt(
-            messages=tuple(Message(role, _fill(text, shown, name)) for role, text in turns if text)
-        )
+            return Prompt(text="".join(texts))
+        roles = ["user", "assistant", "user"][: len(turns)]
+        if system and not self.model.system_role:
+            texts[0] = f"{system}\n\n{texts[0]}"
+        elif system:
+            roles, texts = ["system", *roles], [system, *texts]
+        return Prompt(messages=tuple(map(Message, roles, texts)))
 
+    def _fill(self, template: str, code: str, name: str) -> str:
+        shown = code.strip("\n") if self.config.style == "chat" else code
+        texts = dict(self._texts(template, shown, name))
+        # One pass over the template: a slot's name inside the code is text like any other.
+        return _SLOT.sub(lambda slot: texts.get(slot[1], slot[0]), template)
 
-def _fill(template: str, code: str, name: str) -> str:
-    texts = {"code": code, "name": name}
-    # One pass over the template: a slot's name inside the code is text like any other.
-    return _SLOT.sub(lambda slot: texts[slot[1]], template)
+    def _texts(self, template: str, code: str, name: str) -> Iterator[tuple[str, str]]:
+        yield "code", code
+        yield "name", name
+        yield "examples", self.config.examples_text if self._with_calls else ""
+        for token in ("fim_prefix", "fim_suffix", "fim_middle"):
+            yield token, getattr(self.model, token)
+        if "{head}" in template or "{body}" in template:
+            yield from zip(("head", "body"), split_function(code, name), strict=True)
+        description = self.example.description
+        if self._with_calls and self.example.calls:
+            description += f"\n\n{self.example.calls}"
+        yield "description", description
+        yield "docstring", description.replace("\n", "\n    ")
+
+    @property
+    def _with_calls(self) -> bool:
+        return self.config.examples == "with"

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from conf import RunConfig
 from pipeline.records import Answer, Execution, Step
+from pipeline.roles import ROLES, make_sampling
 from pipeline.schemas import CHAIN_ROW, RUN_TABLES
-from pipeline.stages.asking import make_sampling
 
 Rows = list[dict[str, Any]]
 
@@ -68,15 +68,7 @@ def to_tables(
 
 def sampling_texts(config: RunConfig) -> dict[str, str]:
     """Return the canonical text of each role's sampling parameters, seed apart."""
-    sampling = config.chain.sampling
-    parts = {
-        "summarize": (sampling.summarize_max_tokens, config.prompt.summarize_stop),
-        "generate": (sampling.generate_max_tokens, config.prompt.generate_stop),
-    }
-    return {
-        role: make_sampling(sampling, max_tokens=limit, stop=stop, seed=None).to_json()
-        for role, (limit, stop) in parts.items()
-    }
+    return {role: make_sampling(config, role).to_json() for role in ROLES}
 
 
 def _chain(chain: dict[str, Any], length: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from conf import EngineConfig, ModelConfig
 from serve.engine import EngineDead, EngineUnavailable, Facts
 from serve.messages import Answer, Completion, Failure, Prompt, Sampling
 from serve.models import ResolvedModel
+from serve.rendering import render, split_stops
 from serve.vllm_args import engine_arguments
 
 
@@ -29,6 +30,7 @@ class VllmEngine:
         arguments = AsyncEngineArgs(**engine_arguments(model, resolved, config))
         self._llm = AsyncLLM.from_engine_args(arguments)
         self._tokenizer: Any = self._llm.get_tokenizer()
+        self._chat_template = model.chat_template
         self._max_len: int = self._llm.vllm_config.model_config.max_model_len
 
     async def generate(self, request_id: str, prompt: Prompt, sampling: Sampling) -> Answer:
@@ -43,7 +45,7 @@ class VllmEngine:
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
         try:
-            rendered, tokens = self._render(prompt)
+            rendered, tokens = render(self._tokenizer, prompt, self._chat_template)
         except TemplateError as error:
             # Some templates refuse some roles, or some order of them.
             return Failure("engine_error", f"the model's chat template says: {error}")
@@ -85,22 +87,8 @@ class VllmEngine:
             "max_num_seqs": config.scheduler_config.max_num_seqs,
             "prefix_caching": bool(config.cache_config.enable_prefix_caching),
             "threads": os.environ.get("OMP_NUM_THREADS"),
-            "chat_template": self._tokenizer.chat_template is not None,
+            "chat_template": bool(self._chat_template or self._tokenizer.chat_template),
         }
-
-    def _render(self, prompt: Prompt) -> tuple[str, list[int]]:
-        """Return the exact text and its tokens.
-
-        A rendered conversation already holds its special tokens; raw text gets those that the
-        tokenizer adds by itself, such as a beginning-of-sequence token.
-        """
-        if prompt.text is not None:
-            return prompt.text, self._tokenizer.encode(prompt.text)
-        turns = [{"role": turn.role, "content": turn.content} for turn in prompt.messages]
-        text: str = self._tokenizer.apply_chat_template(
-            turns, tokenize=False, add_generation_prompt=True
-        )
-        return text, self._tokenizer.encode(text, add_special_tokens=False)
 
     async def _complete(
         self, request_id: str, rendered: str, tokens: list[int], sampling: Sampling, room: int
@@ -109,11 +97,13 @@ class VllmEngine:
         from vllm.inputs import tokens_input
         from vllm.sampling_params import RequestOutputKind
 
+        stops, stop_tokens = split_stops(self._tokenizer, sampling.stop)
         parameters = SamplingParams(
             max_tokens=min(sampling.max_tokens, room),
             temperature=sampling.temperature,
             top_p=sampling.top_p,
-            stop=list(sampling.stop),
+            stop=stops,
+            stop_token_ids=stop_tokens,
             seed=sampling.seed,
             # The sampled token's own log-probability and no other.
             logprobs=0,

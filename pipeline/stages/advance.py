@@ -2,8 +2,8 @@
 
 from pipeline.jobs import compare_executions
 from pipeline.masking import MASK
-from pipeline.prompts import PromptBook
 from pipeline.records import Execution, Outcome, Step, Stop, StopReason
+from pipeline.roles import SUMMARIZE, make_book
 from pipeline.schemas import CHAIN_ROW
 from pipeline.stages.base import Row, Stage, StageContext, columns
 from pipeline.state import shown_program
@@ -23,7 +23,7 @@ class Advance(Stage):
 
     def __init__(self, context: StageContext) -> None:
         super().__init__(context)
-        self.prompts = PromptBook(self.config.prompt)
+        self.prompts = make_book(self.config, SUMMARIZE)
 
     async def process(self, row: Row) -> Row:
         """Append the step that was made; a chain that stopped half way keeps what it has."""

@@ -3,24 +3,10 @@
 import hashlib
 import time
 
-from conf import SamplingConfig
 from pipeline.records import Answer
 from pipeline.stages.base import AnswersPrompts
 from serve.messages import Answer as EngineAnswer
 from serve.messages import Completion, Prompt, Sampling
-
-
-def make_sampling(
-    config: SamplingConfig, *, max_tokens: int, stop: list[str], seed: int | None
-) -> Sampling:
-    """Return the parameters of one request; greedy requests carry no seed."""
-    return Sampling(
-        max_tokens=max_tokens,
-        temperature=config.temperature,
-        top_p=config.top_p,
-        stop=tuple(stop),
-        seed=seed if config.temperature > 0 else None,
-    )
 
 
 def request_seed(run_seed: int, request_id: str) -> int:

@@ -42,6 +42,8 @@ class StageContext:
     step: int
     engine: AnswersPrompts
     sandbox: RunsPrograms
+    describer: AnswersPrompts | None = None
+    """Another engine that describes programs; null: the same."""
 
 
 class Stage(ABC):
@@ -59,6 +61,7 @@ class Stage(ABC):
         self.config = context.config
         self.step = context.step
         self.engine = context.engine
+        self.describer = context.describer or context.engine
         self.sandbox = context.sandbox
 
     @abstractmethod

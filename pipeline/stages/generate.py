@@ -1,14 +1,13 @@
 """Text to program."""
 
 from pipeline.extraction import extract
-from pipeline.prompts import PromptBook
 from pipeline.records import Generation
+from pipeline.roles import GENERATE, answer_proper, make_book, make_sampling
 from pipeline.schemas import CHAIN_ROW
-from pipeline.stages.asking import ask, make_sampling, request_seed
+from pipeline.stages.asking import ask, request_seed
 from pipeline.stages.base import Row, Stage, StageContext, columns
 from pipeline.state import entry_name, shown_header
 from pipeline.stopping import allowed_closure, failure_stop, make_stop
-from serve.messages import Sampling
 
 
 class Generate(Stage):
@@ -24,7 +23,7 @@ class Generate(Stage):
 
     def __init__(self, context: StageContext) -> None:
         super().__init__(context)
-        self.prompts = PromptBook(self.config.prompt)
+        self.prompts = make_book(self.config, GENERATE)
 
     async def process(self, row: Row) -> Row:
         """Ask for a program, unless this very prompt has been answered before in the chain."""
@@ -46,16 +45,10 @@ class Generate(Stage):
                 "stop": make_stop(closure.reason, self.step, closure=closure),
             }
         request_id = f"{row['chain_id']}/{self.step}/generate"
-        record = await ask(self.engine, request_id, prompt, self._sampling(request_id))
-        found = extract(record["text"] or "", name, header=header)
+        seed = request_seed(self.config.seed, request_id)
+        sampling = make_sampling(self.config, GENERATE, seed=seed)
+        record = await ask(self.engine, request_id, prompt, sampling)
+        text = answer_proper(record["text"] or "", self.prompts.model)
+        found = extract(text, name, header=header)
         made = Generation(answer=record, pl=found.program, extraction=str(found.kind))
         return {"generation": made, "stop": failure_stop(made, made["pl"], step=self.step)}
-
-    def _sampling(self, request_id: str) -> Sampling:
-        config = self.config.chain.sampling
-        return make_sampling(
-            config,
-            max_tokens=config.generate_max_tokens,
-            stop=self.config.prompt.generate_stop,
-            seed=request_seed(self.config.seed, request_id),
-        )

@@ -2,14 +2,13 @@
 
 from pipeline.extraction import extract_description
 from pipeline.masking import MASK
-from pipeline.prompts import PromptBook
 from pipeline.records import Summary
+from pipeline.roles import SUMMARIZE, answer_proper, make_book, make_sampling
 from pipeline.schemas import CHAIN_ROW
-from pipeline.stages.asking import ask, make_sampling, request_seed
+from pipeline.stages.asking import ask, request_seed
 from pipeline.stages.base import Row, Stage, StageContext, columns
 from pipeline.state import shown_program
 from pipeline.stopping import failure_stop
-from serve.messages import Sampling
 
 
 class Summarize(Stage):
@@ -22,7 +21,7 @@ class Summarize(Stage):
 
     def __init__(self, context: StageContext) -> None:
         super().__init__(context)
-        self.prompts = PromptBook(self.config.prompt)
+        self.prompts = make_book(self.config, SUMMARIZE)
 
     async def process(self, row: Row) -> Row:
         """Ask for a description of the last program."""
@@ -32,15 +31,9 @@ class Summarize(Stage):
         )
         prompt = self.prompts.summarize(shown, MASK)
         request_id = f"{row['chain_id']}/{self.step}/summarize"
-        record = await ask(self.engine, request_id, prompt, self._sampling(request_id))
-        made = Summary(answer=record, nl=extract_description(record["text"] or ""))
+        seed = request_seed(self.config.seed, request_id)
+        sampling = make_sampling(self.config, SUMMARIZE, seed=seed)
+        record = await ask(self.describer, request_id, prompt, sampling)
+        text = answer_proper(record["text"] or "", self.prompts.model)
+        made = Summary(answer=record, nl=extract_description(text))
         return {"summary": made, "stop": failure_stop(made, made["nl"], step=self.step)}
-
-    def _sampling(self, request_id: str) -> Sampling:
-        config = self.config.chain.sampling
-        return make_sampling(
-            config,
-            max_tokens=config.summarize_max_tokens,
-            stop=self.config.prompt.summarize_stop,
-            seed=request_seed(self.config.seed, request_id),
-        )

@@ -174,6 +174,7 @@ async def test_a_conversation_that_the_template_refuses_is_an_error_value() -> N
 
     engine = VllmEngine.__new__(VllmEngine)
     engine._tokenizer = Refusing()
+    engine._chat_template = None
     answer = await engine.generate("r", chat("Say hello."), SHORT)
     assert isinstance(answer, Failure)
     assert "System role not supported" in answer.message

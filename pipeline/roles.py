@@ -1,0 +1,52 @@
+"""The chain's two roles: which model takes which, with what prompts and which sampling."""
+
+import re
+
+from conf import ModelConfig, PromptConfig, RunConfig
+from pipeline.prompts import PromptBook
+from serve.messages import Sampling
+
+GENERATE, SUMMARIZE = ROLES = ("generate", "summarize")
+
+
+def model_of_role(config: RunConfig, role: str) -> ModelConfig:
+    """Return the model that answers in a role."""
+    describer = config.chain.describer
+    return describer.model if describer and role == SUMMARIZE else config.model
+
+
+def prompts_of_role(config: RunConfig, role: str) -> PromptConfig:
+    """Return the prompt set of the model that answers in a role."""
+    describer = config.chain.describer
+    return describer.prompt if describer and role == SUMMARIZE else config.prompt
+
+
+def make_book(config: RunConfig, role: str) -> PromptBook:
+    """Return what builds the requests of a role."""
+    return PromptBook(prompts_of_role(config, role), model_of_role(config, role), config.example)
+
+
+def make_sampling(config: RunConfig, role: str, *, seed: int | None = None) -> Sampling:
+    """Return the parameters of a role's requests; greedy requests carry no seed."""
+    sampling, prompts = config.chain.sampling, prompts_of_role(config, role)
+    limit, stop = {
+        GENERATE: (sampling.generate_max_tokens, prompts.generate_stop),
+        SUMMARIZE: (sampling.summarize_max_tokens, prompts.summarize_stop),
+    }[role]
+    return Sampling(
+        max_tokens=limit,
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        stop=(*stop, *model_of_role(config, role).stop),
+        seed=seed if sampling.temperature > 0 else None,
+    )
+
+
+def answer_proper(text: str, model: ModelConfig) -> str:
+    """Return the part of a completion that is the answer: all of it, unless the model's card says
+    after which mark it begins.
+    """
+    if not model.answer_after:
+        return text
+    marks = list(re.finditer(model.answer_after, text))
+    return text[marks[-1].end() :] if marks else ""
