@@ -5,7 +5,6 @@ import pytest
 from conf import UserError
 from pipeline.compose import CONFIG_DIR, differing_keys, load_config, to_plain
 
-
 ALSO_NEEDED = {"prompt=fim": ["model=starcoderbase"]}
 
 
