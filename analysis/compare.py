@@ -40,7 +40,8 @@ class Finding(StrEnum):
 
     HIGHER = "higher"
     LOWER = "lower"
-    SAME = "same on every problem"
+    SAME = "same"
+    """On every problem."""
     OPEN = "cannot tell"
 
 

@@ -40,9 +40,8 @@ def score_label(score: str) -> str:
 def _headline(comparison: Comparison) -> Text:
     text = Text(f"\n{comparison.other} against {comparison.base}", style="bold")
     left_out = f", {comparison.left_out} left out" if comparison.left_out else ""
-    text.append(
-        f"\n{comparison.problems} problems of both{left_out}, {comparison.length} steps", style=""
-    )
+    counted = f"{comparison.problems} problems of both{left_out}, {comparison.length} steps; in %"
+    text.append(f"\n{counted}", style="")
     for note in comparison.notes:
         text.append(f"\nNot alike: {note}", style="")
     return text
@@ -51,7 +50,7 @@ def _headline(comparison: Comparison) -> Text:
 def _scores(comparison: Comparison) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("score", no_wrap=True)
-    for heading in ("base %", "other %", "change", "95 %", "p", "n"):
+    for heading in ("base", "other", "change", "95 %", "p", "n"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("other is", no_wrap=True)
     for item in comparison.differences:
@@ -62,7 +61,7 @@ def _scores(comparison: Comparison) -> Table:
             _percent(item.base),
             _percent(item.other),
             _signed(found.value),
-            f"{_signed(found.low)} to {_signed(found.high)}",
+            f"{_signed(found.low)} {_signed(found.high)}",
             p,
             str(found.n),
             item.finding.value,

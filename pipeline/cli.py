@@ -73,6 +73,14 @@ def _describe(words: list[str]) -> int:
     return 0
 
 
+def _prompts(words: list[str]) -> int:
+    from pipeline.preview import preview
+
+    for line in preview(["dataset.limit=1", *words]):
+        print(line)
+    return 0
+
+
 def _check(words: list[str]) -> int:
     from pipeline.checking import render_gold, run_check
 
@@ -135,6 +143,16 @@ Groups: model, dataset, prompt, serve, engine, chain, sandbox, cluster (folders 
 Takes the same keys as run. Prints the stages with the columns they read and write, the
 resources, the number of requests and tokens, and whether the CPUs suffice; starts nothing.""",
         _describe,
+    ),
+    "prompts": Command(
+        "print exactly what will be sent, then stop",
+        """usage: ./launch.sh prompts [model=CARD] [dataset=NAME] [key=value ...]
+
+Takes the same keys as run. Prints the requests of steps 0 and 1 for the first problem
+(dataset.limit=N for more), as the model's own template and tokenizer make them, with their
+number of tokens and stop strings. Where a run would show the model's own program or
+description, the data set's stands in. Without its tokenizer a prompt is shown unrendered.""",
+        _prompts,
     ),
     "check": Command(
         "judge a data set's own solutions",

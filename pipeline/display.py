@@ -26,6 +26,14 @@ def show_value(encoding: str | None, width: int = WIDTH) -> str:
     return f"{text[:width]}... (sha256 {digest})"
 
 
+def plain_text(encoding: str) -> str:
+    """Return ``str`` of a value, or its encoding where that has none."""
+    try:
+        return str(decode(encoding))
+    except (Undecodable, ValueError, RecursionError):  # ValueError: an int of 4,300 digits
+        return encoding
+
+
 def show_outcome(outcome: Outcome, test: Test, name: str) -> str:
     """Return one line that says what was called, what came of it, and what was expected."""
     call = f"{name}({shorten(test['args'])})" if test["args"] is not None else "its assertions"

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
-from analysis import chain_metrics, read_run, render_report
+from analysis import read_run, render_report
 from conf import RunConfig, UserError
 from pipeline.chain import ShardWriter, make_chains
 from pipeline.checking import gold_check, label_tests
@@ -22,12 +22,12 @@ from pipeline.manifest import make_manifest
 from pipeline.plan import make_plan
 from pipeline.progress import Progress
 from pipeline.runfolder import RunFolder
+from pipeline.scores import score_run
 from pipeline.tables import open_chains
 from sandbox.pool import SandboxPool
 from serve import EngineHandle, ResolvedModel, model_of, start_engine, stop_engine
 
 INTERRUPTED = 130
-PASS_AT = (1, 2, 5, 10, 20, 50, 100)
 
 
 def run(overrides: Sequence[str]) -> int:
@@ -168,13 +168,7 @@ class ChainJob:
                 )
 
     def _report(self, console: Console, wall_s: float | None) -> None:
-        chain = self.config.chain
-        metrics = chain_metrics(
-            read_run(self.folder.path),
-            chain.length,
-            ks=tuple(k for k in PASS_AT if k <= chain.samples),
-            seed=self.config.seed,
-        )
+        metrics = score_run(read_run(self.folder.path), self.config)
         path = self.folder.write_json("metrics.json", metrics.to_json())
         files = {
             "tables": self.folder.path,

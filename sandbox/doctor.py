@@ -3,19 +3,27 @@
 from collections.abc import Iterator
 
 from sandbox.box import Sandbox
-from sandbox.levels import Level, LevelUnavailable
+from sandbox.levels import REMEDIES, Level, LevelUnavailable, candidates
 from sandbox.proof import Act, Isolation
+
+_NOTHING_SAFE = "sandbox.isolation=auto takes nothing here: do not run untrusted programs"
 
 
 def report(levels: tuple[Level, ...] = tuple(Level)) -> Iterator[str]:
     """Try every level on this host and yield the lines of a report."""
+    given = []
     for level in levels:
         try:
             with Sandbox(level.value) as box:
                 yield from _describe(box.isolation)
         except LevelUnavailable as error:
             yield f"{level.value}: not possible: {error.layer}: {error.reason}"
+            yield f"  {'remedy':<10}  {REMEDIES[error.layer]}"
+        else:
+            given.append(level)
         yield ""
+    best = [level.value for level in candidates("auto") if level in given]
+    yield f"sandbox.isolation=auto takes {best[0]}" if best else _NOTHING_SAFE
 
 
 def _describe(isolation: Isolation) -> Iterator[str]:
