@@ -86,7 +86,7 @@ def app_name(config: RunConfig, model: ResolvedModel) -> str:
     if config.serve.backend == "fake":
         parts += [config.serve.fake_tokens_per_s, config.serve.fake_batch_limit]
     else:
-        parts += [config.model.dtype, config.model.trust_remote_code]
+        parts += [config.model.dtype, config.model.trust_remote_code, config.model.chat_template]
     text = json.dumps([config.serve.backend, *parts], sort_keys=True, default=asdict)
     return f"holdtrue-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
