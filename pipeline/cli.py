@@ -2,22 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NoReturn
 
 from conf import RunConfig, UserError
+from pipeline.commands import Command
+from pipeline.stored import STORED_COMMANDS
 
 USAGE_ERROR = 2
-
-
-@dataclass(frozen=True)
-class Command:
-    """One command and its help."""
-
-    summary: str
-    help: str
-    act: Callable[[list[str]], int]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -102,6 +94,16 @@ def _judge(words: list[str]) -> int:
     return judge.main(given.files, given.out)
 
 
+def _doctor(words: list[str]) -> int:
+    from sandbox.doctor import report
+
+    if words:
+        raise UserError(f"doctor takes no words, got {' '.join(words)}")
+    for line in report():
+        print(line, flush=True)
+    return 0
+
+
 def _overview() -> str:
     lines = [f"  {name:<10}{command.summary}" for name, command in COMMANDS.items()]
     return "\n".join(
@@ -171,6 +173,19 @@ function_signature, problem, contract, atol), `completion` (raw model text) or `
 `tests` (input: source of the argument list, expected: a Python literal); optional `preamble`
 and `limits`. Each line of OUT has id, verdict, per_test, extraction, isolation.""",
         _judge,
+    ),
+    **STORED_COMMANDS,
+    "doctor": Command(
+        "print what isolation this host gives, and the proof",
+        """usage: ./launch.sh doctor
+
+Tries every isolation level: a sandbox is started and a throw-away child of it tries what must
+not be possible, act by act. A level that the host cannot give is shown with the missing layer
+and the remedy.
+
+  refused  as it should be           works   right programs need it, and it works
+  OPEN     this level leaves it open BROKEN  right programs need it, and it does not work""",
+        _doctor,
     ),
 }
 
