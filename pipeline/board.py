@@ -44,7 +44,7 @@ def count_step(rows: list[dict[str, Any]], step: int) -> tuple[int, int, int]:
             continue
         chains += 1
         for part in (made["summary"], made["generation"]):
-            if part is not None:
+            if part is not None and part["answer"] is not None:
                 requests += 1
                 tokens += part["answer"]["completion_tokens"] or 0
     return chains, requests, tokens

@@ -32,6 +32,8 @@ class ShardWriter:
     folder: RunFolder
     config: RunConfig
     model: str
+    describer: str | None = None
+    """Identity of the model that describes, if it is another."""
     _waiting: list[dict[str, Any]] = field(default_factory=list)
     _published_at: float = float("-inf")
 
@@ -44,7 +46,9 @@ class ShardWriter:
     def flush(self) -> None:
         """Publish what is waiting."""
         if self._waiting:
-            tables = to_tables(self._waiting, config=self.config, model=self.model)
+            tables = to_tables(
+                self._waiting, config=self.config, model=self.model, describer=self.describer
+            )
             self.folder.write_shard(tables)
             self._waiting = []
         self._published_at = time.monotonic()
@@ -89,13 +93,20 @@ def make_chains(
     sandbox: SandboxPool,
     writer: ShardWriter,
     progress: Progress,
+    describer: ClientSpec | None = None,
 ) -> None:
     """Run all open chains and publish them as they finish; on an interrupt, keep what is done."""
     board = Board.remote()  # type: ignore[attr-defined]
     try:
         with shown_progress(progress, board):
             for done in stream_chains(
-                table, config, plan, engine=engine, sandbox=sandbox, board=board
+                table,
+                config,
+                plan,
+                engine=engine,
+                describer=describer,
+                sandbox=sandbox,
+                board=board,
             ):
                 chains = done.to_pylist()
                 writer.add(chains)
@@ -110,6 +121,7 @@ def _count(progress: Progress, chains: list[dict[str, Any]]) -> None:
         progress.finished.chains += 1
         progress.finished.stopped_early += chain["stop"]["reason"] in EARLY_STOPS
         progress.finished.requests += sum(
-            (step["summary"] is not None) + (step["generation"] is not None)
+            part is not None and part["answer"] is not None
             for step in chain["steps"]
+            for part in (step["summary"], step["generation"])
         )

@@ -28,10 +28,21 @@ def _resources(config: RunConfig, plan: ChainPlan) -> list[str]:
         "Resources:",
         f"  engine     {engine.replicas} replica(s) of {config.model.label}"
         f" ({config.serve.backend}), {engine.cpus_per_replica:g} CPUs and {gpus} GPUs each",
+        *_describer(config, gpus),
         f"  sandbox    {plan.sandbox_actors} actor(s), 1 CPU each,"
         f" isolation {config.sandbox.isolation}",
         f"  stages     {len(plan.rounds)} actor(s), {config.cluster.stage_cpus:g} CPUs each",
         f"  CPUs       {budget.needed:g} needed, {budget.available:g} available: enough",
+    ]
+
+
+def _describer(config: RunConfig, gpus: float) -> list[str]:
+    describer = config.chain.describer
+    if describer is None:
+        return []
+    return [
+        f"  describer  {describer.replicas} replica(s) of {describer.model.label},"
+        f" {config.engine.cpus_per_replica:g} CPUs and {gpus} GPUs each"
     ]
 
 

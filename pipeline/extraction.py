@@ -59,6 +59,8 @@ class ExtractionKind(StrEnum):
     """Python that does not define the entry point; kept, so that this shows when it runs."""
     NO_CODE = "no_code"
     """No Python."""
+    GIVEN = "given"
+    """Not taken from an answer: the data set's own solution, from which the chain starts."""
 
 
 @dataclass(frozen=True, slots=True)

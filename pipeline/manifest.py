@@ -3,12 +3,13 @@
 import os
 import platform
 import subprocess
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from conf import RunConfig
+from conf import ExampleConfig, RunConfig
 from pipeline.compose import to_plain
 
 PACKAGES = (
@@ -34,6 +35,8 @@ def make_manifest(
     engine: dict[str, Any],
     isolation: dict[str, Any],
     left_out: dict[str, str],
+    describer: dict[str, Any] | None = None,
+    example: ExampleConfig | None = None,
 ) -> dict[str, Any]:
     """Return the manifest as JSON values.
 
@@ -43,7 +46,9 @@ def make_manifest(
         dataset: name, source, licence and digest of the problems.
         engine: what a replica says of itself.
         isolation: the sandbox's level and the proof of it.
-        left_out: problems that failed their own check, with the reason.
+        left_out: problems that are not evaluated, with the reason.
+        describer: model and engine of the model that describes, if it is another.
+        example: the worked example of the prompts with its texts, if there is one.
     """
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -51,6 +56,8 @@ def make_manifest(
         "model": model,
         "dataset": dataset | {"left_out": left_out},
         "engine": engine,
+        "describer": describer,
+        "example": asdict(example) if example and example.wanted else None,
         "isolation": isolation,
         "determinism": {
             "greedy": config.chain.sampling.temperature == 0,

@@ -44,7 +44,8 @@ class ChainPlan:
     @property
     def most_requests(self) -> int:
         """Requests of a run in which no chain stops early."""
-        return self.chains * (1 + 2 * self.length)
+        asking = [stage for stages in self.rounds for stage in stages if stage.uses == "engine"]
+        return self.chains * len(asking)
 
 
 def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
@@ -58,13 +59,16 @@ def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
     Raises:
         UserError: the CPUs do not suffice, so that the job would wait for itself for ever.
     """
-    rounds = tuple(tuple(round_stages(step)) for step in range(config.chain.length + 1))
+    steps = range(config.chain.length + 1)
+    rounds = tuple(tuple(round_stages(step, config.chain)) for step in steps)
     check_stages((stage for stages in rounds for stage in stages), CHAIN_ROW)
-    replicas = config.engine.cpus_per_replica * config.engine.replicas
+    describer = config.chain.describer
+    engines = config.engine.replicas + (describer.replicas if describer else 0)
+    replicas = config.engine.cpus_per_replica * engines
     stages = config.cluster.stage_cpus * len(rounds)
     actors = config.sandbox.actors or max(1, math.floor(cpus - replicas - stages))
     budget = CpuBudget(cpus, replicas, float(actors), stages)
-    _check_budget(budget, config)
+    _check_budget(budget, engines)
     return ChainPlan(
         chains=chains,
         length=config.chain.length,
@@ -81,13 +85,13 @@ def _rows_per_block(chains: int) -> int:
     return min(MOST_ROWS_PER_BLOCK, max(1, chains // (8 * BLOCKS_IN_FLIGHT)))
 
 
-def _check_budget(budget: CpuBudget, config: RunConfig) -> None:
+def _check_budget(budget: CpuBudget, engines: int) -> None:
     # Ray counts in ten-thousandths; sums of decimal fractions may miss by less than that.
     if budget.needed <= budget.available + 1e-4:
         return
     raise UserError(
         f"the cluster has {budget.available:g} CPUs and the run needs {budget.needed:g}: "
-        f"{budget.replicas:g} for {config.engine.replicas} engine replica(s) "
+        f"{budget.replicas:g} for {engines} engine replica(s) "
         f"(engine.cpus_per_replica), {budget.sandbox:g} for sandbox actors (sandbox.actors), "
         f"{budget.stages:g} for stage actors (cluster.stage_cpus); lower one of these, "
         f"or give a local cluster more with cluster.num_cpus"

@@ -13,7 +13,7 @@ from pipeline.prompts import PromptBook
 from pipeline.records import Problem
 from pipeline.roles import GENERATE, ROLES, SUMMARIZE, make_book, make_sampling, model_of_role
 from pipeline.state import entry_name, shown_header, shown_program
-from pipeline.worked import shown_problems, with_example
+from pipeline.worked import unused_problems, with_example
 from serve.messages import Prompt
 from serve.rendering import render
 from serve.tokenizer import load_tokenizer
@@ -41,7 +41,7 @@ def preview(overrides: Sequence[str]) -> Iterator[str]:
     """
     config = with_example(load_config(overrides))
     every = load_problems(replace(config.dataset, limit=None))
-    shown = shown_problems(config, every)
+    shown = unused_problems(config, every)
     asked = [problem for problem in every.to_pylist() if problem["problem_id"] not in shown]
     readers = {role: Reader.of(config, role) for role in ROLES}
     for problem in asked[: config.dataset.limit]:

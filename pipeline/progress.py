@@ -90,7 +90,7 @@ class Progress:
             return "0:00"
         if not standing.requests:
             return "?"
-        each = 1 + 2.0 * self.plan.length
+        each = self.plan.most_requests / self.plan.chains
         if self.finished.chains:
             each = self.finished.requests / self.finished.chains
         expected = self.finished.requests + open_chains * each

@@ -84,9 +84,9 @@ class Summary(TypedDict):
 
 
 class Generation(TypedDict):
-    """A program written from a description."""
+    """A program written from a description; without an answer, the data set's own."""
 
-    answer: Answer
+    answer: Answer | None
     pl: str | None
     extraction: str
 

@@ -1,6 +1,7 @@
 """The chain's two roles: which model takes which, with what prompts and which sampling."""
 
 import re
+from dataclasses import replace
 
 from conf import ModelConfig, PromptConfig, RunConfig
 from pipeline.prompts import PromptBook
@@ -19,6 +20,24 @@ def prompts_of_role(config: RunConfig, role: str) -> PromptConfig:
     """Return the prompt set of the model that answers in a role."""
     describer = config.chain.describer
     return describer.prompt if describer and role == SUMMARIZE else config.prompt
+
+
+def describing(config: RunConfig) -> RunConfig | None:
+    """Return the configuration of the engine that only describes, if there is one.
+
+    It is that of a run whose one model is the describer, so that whatever starts and names an
+    engine needs to know of one model only.
+    """
+    describer = config.chain.describer
+    if describer is None:
+        return None
+    return replace(
+        config,
+        model=describer.model,
+        prompt=describer.prompt,
+        engine=replace(config.engine, replicas=describer.replicas),
+        chain=replace(config.chain, describer=None),
+    )
 
 
 def make_book(config: RunConfig, role: str) -> PromptBook:

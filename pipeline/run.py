@@ -21,9 +21,11 @@ from pipeline.datasets import dataset_facts, load_problems
 from pipeline.manifest import make_manifest
 from pipeline.plan import make_plan
 from pipeline.progress import Progress
+from pipeline.roles import describing
 from pipeline.runfolder import RunFolder
 from pipeline.scores import score_run
 from pipeline.tables import open_chains
+from pipeline.worked import unused_problems, with_example
 from sandbox.pool import SandboxPool
 from serve import EngineHandle, ResolvedModel, model_of, start_engine, stop_engine
 
@@ -43,8 +45,12 @@ def run(overrides: Sequence[str]) -> int:
         config = check_resumable(folder.read_json("manifest.json")["config"], config)
     problems = load_problems(config.dataset)
     model = model_of(config)
+    if describer := describing(config):
+        # Found missing now rather than when everything else is running.
+        model_of(describer)
+    shown = with_example(config)
     folder = folder or RunFolder.create(Path(config.runs_dir), config.name)
-    job = ChainJob(config, folder, model, problems)
+    job = ChainJob(config, folder, model, problems, shown)
     with captured_output(folder.path / "run.log") as console:
         try:
             job.run(console)
@@ -66,6 +72,8 @@ class ChainJob:
     folder: RunFolder
     model: ResolvedModel
     problems: pa.Table
+    shown: RunConfig
+    """The same configuration with the texts of its worked example."""
 
     def run(self, console: Console) -> None:
         """Make the chains that are still to be made, and show the scores of all."""
@@ -94,24 +102,37 @@ class ChainJob:
                 f"starting {self.config.engine.replicas} engine replica(s) of {self.model.label}",
                 markup=False,
             )
-            with self._engine() as engine:
-                self._write_manifest(engine.facts, sandbox.isolation, left_out)
+            with (
+                self._engine(self.config) as engine,
+                self._engine(describing(self.config)) as describer,
+            ):
+                assert engine is not None
+                self._write_manifest(engine, describer, sandbox.isolation, left_out)
                 make_chains(
                     table,
-                    self.config,
+                    self.shown,
                     plan,
                     engine=engine.spec,
+                    describer=describer.spec if describer else None,
                     sandbox=sandbox,
-                    writer=ShardWriter(self.folder, self.config, self.model.identity),
+                    writer=ShardWriter(
+                        self.folder,
+                        self.config,
+                        self.model.identity,
+                        describer.model.identity if describer else None,
+                    ),
                     progress=Progress(console, plan, already=len(finished)),
                 )
 
     @contextmanager
-    def _engine(self) -> Iterator[EngineHandle]:
-        """Start the engine, or borrow a running one; what was borrowed is left running."""
+    def _engine(self, config: RunConfig | None) -> Iterator[EngineHandle | None]:
+        """Start an engine, or borrow a running one; what was borrowed is left running."""
+        if config is None:
+            yield None
+            return
         logs = self.folder.path / "logs"
         logs.mkdir(exist_ok=True)
-        engine = start_engine(self.config, logs)
+        engine = start_engine(config, logs)
         try:
             yield engine
         finally:
@@ -126,12 +147,13 @@ class ChainJob:
         labelled = label_tests(self.problems, sandbox, self.config.sandbox)
         left_out = self._recorded_left_out()
         if left_out is None:
-            left_out = gold_check(labelled, sandbox, self.config.sandbox).failing
+            failing = gold_check(labelled, sandbox, self.config.sandbox).failing
+            left_out = failing | unused_problems(self.config, labelled)
         for problem_id, reason in left_out.items():
             console.print(f"left out {problem_id}: {reason}", markup=False)
         kept = [problem not in left_out for problem in labelled["problem_id"].to_pylist()]
         if not any(kept):
-            raise UserError("every problem fails its own check; see ./launch.sh check")
+            raise UserError("no problem is left to evaluate; see ./launch.sh check")
         return labelled.filter(pa.array(kept)), left_out
 
     def _recorded_left_out(self) -> dict[str, str] | None:
@@ -141,16 +163,22 @@ class ChainJob:
         return left_out
 
     def _write_manifest(
-        self, engine: dict[str, Any], isolation: dict[str, Any], left_out: dict[str, str]
+        self,
+        engine: EngineHandle,
+        describer: EngineHandle | None,
+        isolation: dict[str, Any],
+        left_out: dict[str, str],
     ) -> None:
         dataset = asdict(dataset_facts(self.config.dataset, self.problems))
         manifest = make_manifest(
             replace(self.config, resume=None),
             model=asdict(self.model),
             dataset=dataset,
-            engine=engine,
+            engine=engine.facts,
             isolation=isolation,
             left_out=left_out,
+            describer=_describer_facts(describer),
+            example=self.shown.example,
         )
         if (self.folder.path / "manifest.json").is_file():
             self._refuse_other_inputs(manifest)
@@ -160,7 +188,10 @@ class ChainJob:
     def _refuse_other_inputs(self, now: dict[str, Any]) -> None:
         """A run goes on only with the weights and problems it was started with."""
         then = self.folder.read_json("manifest.json")
-        for what, key in (("model", "identity"), ("dataset", "digest")):
+        parts = [("model", "identity"), ("dataset", "digest")]
+        if now["describer"]:
+            parts.append(("describer", "identity"))
+        for what, key in parts:
             if then[what][key] != now[what][key]:
                 raise UserError(
                     f"resume={self.folder.path}: the {what} has changed since the run was "
@@ -177,3 +208,7 @@ class ChainJob:
             "log": self.folder.path / "run.log",
         }
         console.print(render_report(metrics, files, wall_s=wall_s))
+
+
+def _describer_facts(describer: EngineHandle | None) -> dict[str, Any] | None:
+    return asdict(describer.model) | {"engine": describer.facts} if describer else None

@@ -27,14 +27,24 @@ class RoundActor:
     """The Ray Data side of a round: opens the shared services, walks blocks, reports."""
 
     def __init__(
-        self, config: RunConfig, step: int, engine: ClientSpec, sandbox: SandboxPool, board: Any
+        self,
+        config: RunConfig,
+        step: int,
+        engine: ClientSpec,
+        describer: ClientSpec | None,
+        sandbox: SandboxPool,
+        board: Any,
     ) -> None:
         context = StageContext(
-            config=config, step=step, engine=EngineClient.open(engine), sandbox=sandbox
+            config=config,
+            step=step,
+            engine=EngineClient.open(engine),
+            sandbox=sandbox,
+            describer=EngineClient.open(describer) if describer else None,
         )
         self.step = step
         self.board = board
-        self.round = Round([make(context) for make in round_stages(step)])
+        self.round = Round([make(context) for make in round_stages(step, config.chain)])
 
     async def __call__(self, table: pa.Table) -> pa.Table:
         """Walk a block of chains through the round."""
@@ -49,6 +59,7 @@ def stream_chains(
     plan: ChainPlan,
     *,
     engine: ClientSpec,
+    describer: ClientSpec | None,
     sandbox: SandboxPool,
     board: Any,
 ) -> Iterator[pa.Table]:
@@ -59,6 +70,7 @@ def stream_chains(
         config: the run.
         plan: of the same run.
         engine: how to reach the engine.
+        describer: how to reach the engine that describes, if it is another.
         sandbox: the shared sandbox actors.
         board: actor that counts progress.
     """
@@ -77,7 +89,7 @@ def stream_chains(
     for step in range(plan.length + 1):
         data = data.map_batches(
             RoundActor,
-            fn_constructor_args=(config, step, engine, sandbox, board),
+            fn_constructor_args=(config, step, engine, describer, sandbox, board),
             batch_size=None,
             batch_format="pyarrow",
             compute=pool,

@@ -77,7 +77,7 @@ SUMMARY = pa.struct(
 
 GENERATION = pa.struct(
     [
-        _required("answer", ANSWER),
+        pa.field("answer", ANSWER),  # null: nobody was asked, the program is the data set's
         pa.field("pl", TEXT),  # the program taken from the answer; null: none to take
         _required("extraction", pa.string()),  # how it was taken (pipeline/extraction.py)
     ]

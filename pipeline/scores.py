@@ -17,5 +17,6 @@ def score_run(tables: RunTables, config: RunConfig) -> ChainMetrics:
         UserError: the tables contradict each other.
     """
     chain = config.chain
-    ks = tuple(k for k in PASS_AT if k <= chain.samples)
+    # Nobody wrote program 0 of a chain that starts from code, so whether it passes is no score.
+    ks = tuple(k for k in PASS_AT if k <= chain.samples and chain.start == "text")
     return chain_metrics(tables, chain.length, ks=ks, seed=config.seed)

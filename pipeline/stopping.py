@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from conf import ChainConfig
-from pipeline.records import Generation, Outcome, Stop, StopReason, Summary
+from pipeline.records import Answer, Outcome, Stop, StopReason
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,14 @@ def mismatched(outcomes: Iterable[Outcome]) -> bool:
     return any(outcome["matches_previous"] is False for outcome in outcomes)
 
 
-def failure_stop(made: Summary | Generation, taken: str | None, *, step: int) -> Stop | None:
+def failure_stop(answer: Answer, taken: str | None, *, step: int) -> Stop | None:
     """Return why a chain ends at an answer that failed or from which nothing could be taken.
 
     Args:
-        made: the summary or generation that carries the answer.
+        answer: the answer.
         taken: the description or program found in it.
         step: the step that asked.
     """
-    answer = made["answer"]
     if answer["error_kind"] is not None:
         return make_stop(StopReason(answer["error_kind"]), step, message=answer["error_message"])
     if taken is not None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from conf import RunConfig
 from pipeline.records import Answer, Execution, Step
-from pipeline.roles import ROLES, make_sampling
+from pipeline.roles import GENERATE, ROLES, SUMMARIZE, make_sampling
 from pipeline.schemas import CHAIN_ROW, RUN_TABLES
 
 Rows = list[dict[str, Any]]
@@ -41,7 +41,11 @@ def open_chains(problems: pa.Table, config: RunConfig, *, finished: set[str]) ->
 
 
 def to_tables(
-    chains: Iterable[dict[str, Any]], *, config: RunConfig, model: str
+    chains: Iterable[dict[str, Any]],
+    *,
+    config: RunConfig,
+    model: str,
+    describer: str | None = None,
 ) -> dict[str, pa.Table]:
     """Return one Arrow table for each of RUN_TABLES.
 
@@ -49,6 +53,7 @@ def to_tables(
         chains: rows of schema CHAIN_ROW that have stopped.
         config: the run they belong to.
         model: identity of the model that answered.
+        describer: identity of the model that described, if it was another.
     """
     rows: dict[str, Rows] = {name: [] for name in RUN_TABLES}
     sampling = sampling_texts(config)
@@ -59,7 +64,8 @@ def to_tables(
             rows["steps"].append(key | _step(step))
             rows["outcomes"] += [key | outcome for outcome in _outcomes(step["execution"])]
             for role, answer in _answers(step):
-                asked = {"role": role, "model": model, "sampling": sampling[role]}
+                by = describer if describer and role == SUMMARIZE else model
+                asked = {"role": role, "model": by, "sampling": sampling[role]}
                 rows["completions"].append(key | asked | answer)
     return {
         name: pa.Table.from_pylist(rows[name], schema=schema) for name, schema in RUN_TABLES.items()
@@ -101,12 +107,13 @@ def _step_key(chain: dict[str, Any], step: Step) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     summary, generation, execution = step["summary"], step["generation"], step["execution"]
+    asked = generation["answer"] if generation else None
     matches = [outcome["matches_previous"] for outcome in _outcomes(execution)]
     return {
         "nl": summary["nl"] if summary else None,
         "pl": generation["pl"] if generation else None,
         "summary_request": summary["answer"]["request_id"] if summary else None,
-        "generation_request": generation["answer"]["request_id"] if generation else None,
+        "generation_request": asked["request_id"] if asked else None,
         "extraction": generation["extraction"] if generation else None,
         "load": execution["load"] if execution else None,
         "load_message": execution["load_message"] if execution else None,
@@ -125,6 +132,6 @@ def _outcomes(execution: Execution | None) -> list[Any]:
 
 def _answers(step: Step) -> Iterable[tuple[str, Answer]]:
     if step["summary"]:
-        yield "summarize", step["summary"]["answer"]
-    if step["generation"]:
-        yield "generate", step["generation"]["answer"]
+        yield SUMMARIZE, step["summary"]["answer"]
+    if step["generation"] and step["generation"]["answer"]:
+        yield GENERATE, step["generation"]["answer"]

@@ -24,11 +24,18 @@ def with_example(config: RunConfig) -> RunConfig:
     return replace(config, example=_of_problem(_find(config.dataset, example.problem_id)))
 
 
-def shown_problems(config: RunConfig, problems: pa.Table) -> dict[str, str]:
-    """Return the problems that the prompts give away, with the reason to leave them out."""
-    shown = config.example.problem_id
-    present = shown is not None and shown in problems["problem_id"].to_pylist()
-    return {shown: "it is the worked example of the prompts"} if shown and present else {}
+def unused_problems(config: RunConfig, problems: pa.Table) -> dict[str, str]:
+    """Return the problems that a run cannot use although they are sound, with the reason.
+
+    The prompts give away the worked example; a chain that starts from code needs a solution.
+    """
+    reasons = {}
+    for row in problems.select(["problem_id", "canonical_solution"]).to_pylist():
+        if config.chain.start == "code" and row["canonical_solution"] is None:
+            reasons[row["problem_id"]] = "it has no solution to start from (chain.start=code)"
+        if row["problem_id"] == config.example.problem_id:
+            reasons[row["problem_id"]] = "it is the worked example of the prompts"
+    return reasons
 
 
 def _find(dataset: DatasetConfig, problem_id: str) -> Problem:

@@ -96,6 +96,7 @@ def _cut_off(step: Step) -> bool:
     generation, execution = step["generation"], step["execution"]
     return (
         generation is not None
+        and generation["answer"] is not None
         and execution is not None
         and generation["answer"]["finish_reason"] == "length"
         and execution["load"] == "syntax"

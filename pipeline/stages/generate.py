@@ -37,7 +37,8 @@ class Generate(Stage):
             nl=row["summary"]["nl"] if self.step else None,
         )
         prompt = self.prompts.generate(header, name)
-        sent = [(s["index"], s["generation"]["answer"]["prompt_key"]) for s in row["steps"]]
+        made = [(s["index"], s["generation"]["answer"]) for s in row["steps"]]
+        sent = [(step, answer["prompt_key"]) for step, answer in made if answer]
         closure = allowed_closure(self.config.chain, sent, prompt.key(), self.step)
         if closure is not None:
             return {
@@ -50,5 +51,5 @@ class Generate(Stage):
         record = await ask(self.engine, request_id, prompt, sampling)
         text = answer_proper(record["text"] or "", self.prompts.model)
         found = extract(text, name, header=header)
-        made = Generation(answer=record, pl=found.program, extraction=str(found.kind))
-        return {"generation": made, "stop": failure_stop(made, made["pl"], step=self.step)}
+        taken = Generation(answer=record, pl=found.program, extraction=str(found.kind))
+        return {"generation": taken, "stop": failure_stop(record, taken["pl"], step=self.step)}

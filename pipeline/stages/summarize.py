@@ -36,4 +36,4 @@ class Summarize(Stage):
         record = await ask(self.describer, request_id, prompt, sampling)
         text = answer_proper(record["text"] or "", self.prompts.model)
         made = Summary(answer=record, nl=extract_description(text))
-        return {"summary": made, "stop": failure_stop(made, made["nl"], step=self.step)}
+        return {"summary": made, "stop": failure_stop(record, made["nl"], step=self.step)}

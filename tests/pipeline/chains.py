@@ -83,7 +83,7 @@ def code(expression, name="func"):
     return f"```python\ndef {name}(n):\n    return {expression}\n```"
 
 
-def walk_chain(model, config=None, sandbox=None, problem=None):
+def walk_chain(model, config=None, sandbox=None, problem=None, describer=None):
     """Walk one chain through all its rounds and return its row."""
     config = config or RunConfig()
     table = pa.Table.from_pylist([problem or PROBLEM_ROW], schema=PROBLEM)
@@ -92,8 +92,10 @@ def walk_chain(model, config=None, sandbox=None, problem=None):
     async def walk():
         walked = rows
         for step in range(config.chain.length + 1):
-            context = StageContext(config, step, model, sandbox or InProcess())
-            walked = await Round([make(context) for make in round_stages(step)]).walk(walked)
+            context = StageContext(config, step, model, sandbox or InProcess(), describer)
+            walked = await Round([make(context) for make in round_stages(step, config.chain)]).walk(
+                walked
+            )
         return walked
 
     (row,) = asyncio.run(walk())

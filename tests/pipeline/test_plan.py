@@ -1,6 +1,7 @@
 import pytest
 
-from conf import ClusterConfig, EngineConfig, RunConfig, UserError
+from conf import ChainConfig, ClusterConfig, EngineConfig, RunConfig, UserError
+from pipeline.compose import load_config
 from pipeline.describe import describe
 from pipeline.plan import make_plan
 
@@ -28,6 +29,18 @@ def test_too_many_replicas_are_refused():
 
 def test_a_full_chain_of_three_steps_is_seven_requests():
     assert make_plan(RunConfig(), chains=8, cpus=2).most_requests == 8 * 7
+
+
+def test_a_chain_that_starts_from_code_makes_one_request_less():
+    config = RunConfig(chain=ChainConfig(start="code"))
+    assert make_plan(config, chains=8, cpus=2).most_requests == 8 * 6
+
+
+def test_a_describers_replicas_need_cpus_and_are_described():
+    config = load_config(["chain.describer=starcoderbase", "chain.describer.replicas=2"])
+    plan = make_plan(config, chains=8, cpus=4)
+    assert plan.budget.replicas == pytest.approx(3 * 0.5)
+    assert "2 replica(s) of starcoderbase-1b" in describe(config, plan)
 
 
 @pytest.mark.parametrize(("chains", "rows"), [(1, 1), (511, 1), (1024, 2), (100_000, 32)])

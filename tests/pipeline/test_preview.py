@@ -47,6 +47,7 @@ def test_a_prompt_is_rendered_and_counted_by_the_models_own_tokenizer():
 
 @pytest.mark.engine
 def test_a_mark_that_the_tokenizer_does_not_know_is_pointed_out():
-    text = shown("prompt=fim", "model.fim_prefix='<NO>'", "model.fim_suffix=a", "model.fim_middle=b")
+    marks = ("model.fim_prefix='<NO>'", "model.fim_suffix=a", "model.fim_middle=b")
+    text = shown("prompt=fim", *marks)
     assert text.count("model.fim_prefix='<NO>' is") == 1
     assert "model.fim_suffix='a' is" not in text

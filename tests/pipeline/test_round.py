@@ -3,6 +3,7 @@ import asyncio
 import pyarrow as pa
 import pytest
 
+from conf import ChainConfig
 from pipeline.round import Round, StageContractError, check_stages, run_stage
 from pipeline.schemas import CHAIN_ROW
 from pipeline.stages import round_stages
@@ -44,7 +45,9 @@ class AddOneAlways(Double):
 
 
 def test_the_rounds_of_a_chain_fit_together():
-    check_stages([*round_stages(0), *round_stages(1), *round_stages(2)], CHAIN_ROW)
+    check_stages(
+        [stage for step in range(3) for stage in round_stages(step, ChainConfig())], CHAIN_ROW
+    )
 
 
 def test_a_column_that_nobody_provides_is_named_with_its_stage():

@@ -2,6 +2,7 @@ import pyarrow as pa
 from chains import BrokenSandbox, ScriptedModel, code, walk_chain
 
 from conf import ChainConfig, RunConfig
+from pipeline.compose import load_config
 from pipeline.schemas import CHAIN_ROW
 from pipeline.tables import to_tables
 from serve.messages import Failure
@@ -247,6 +248,48 @@ def test_a_temperature_keeps_equal_states_apart():
     ).to_pylist()
     for step in (0, 1):
         context = StageContext(config, step, Seeded(), InProcess())
-        rows = asyncio.run(Round([make(context) for make in round_stages(step)]).walk(rows))
+        rows = asyncio.run(
+            Round([make(context) for make in round_stages(step, config.chain)]).walk(rows)
+        )
     assert [row["stop"]["reason"] for row in rows] == ["length", "length"]
     assert len(seeds) == 6
+
+
+def test_a_chain_that_starts_from_code_describes_the_data_sets_solution_first():
+    seen = []
+
+    class Watching(ScriptedModel):
+        async def generate(self, request_id, prompt, sampling):
+            seen.append(prompt.messages[-1].content)
+            return await super().generate(request_id, prompt, sampling)
+
+    model = Watching(summarize_1="Doubles.", generate_1=code("n + n"))
+    row = walk_chain(model, chain(length=1, start="code"))
+    assert model.asked == [(1, "summarize"), (1, "generate")]
+    assert "return 2 * n" in seen[0]
+    assert row["steps"][0]["execution"]["verdict"] == "pass"
+    assert matches(row["steps"][1]) == [True, True]
+    tables = to_tables([row], config=RunConfig(), model="m")
+    assert tables["completions"]["step"].to_pylist() == [1, 1]
+    first = tables["steps"].slice(0, 1).to_pylist()[0]
+    assert (first["extraction"], first["generation_request"]) == ("given", None)
+
+
+def test_a_solution_that_comes_back_is_a_fixed_point_of_a_chain_that_starts_from_code():
+    model = ScriptedModel(summarize_1="Doubles.", generate_1=code("2 * n"))
+    row = walk_chain(model, chain(length=3, start="code"))
+    assert (row["stop"]["reason"], row["stop"]["cycle_start"]) == ("fixed_point", 1)
+
+
+def test_another_model_describes_and_its_answers_are_told_apart():
+    writer = ScriptedModel(generate_0=code("n * 2", "twice"), generate_1=code("n + n"))
+    describer = ScriptedModel(summarize_1="Doubles.")
+    config = load_config(["chain.length=1", "chain.describer=starcoderbase"])
+    row = walk_chain(writer, config, describer=describer)
+    assert (writer.asked, describer.asked) == (
+        [(0, "generate"), (1, "generate")],
+        [(1, "summarize")],
+    )
+    rows = to_tables([row], config=config, model="w", describer="d")["completions"].to_pylist()
+    assert {r["role"]: r["model"] for r in rows} == {"generate": "w", "summarize": "d"}
+    assert "<|endoftext|>" in next(r["sampling"] for r in rows if r["role"] == "summarize")

@@ -1,9 +1,10 @@
+import pyarrow as pa
 import pytest
 
 from conf import ExampleConfig, RunConfig, UserError
 from pipeline.compose import load_config
 from pipeline.datasets import load_problems
-from pipeline.worked import shown_problems, with_example
+from pipeline.worked import unused_problems, with_example
 
 
 def test_an_example_of_the_data_set_takes_its_problems_texts():
@@ -19,13 +20,13 @@ def test_an_example_of_the_data_set_takes_its_problems_texts():
 
 def test_the_problem_that_is_shown_is_not_evaluated():
     config = load_config(["example=first_humaneval", "dataset.limit=3"])
-    assert list(shown_problems(config, load_problems(config.dataset))) == ["HumanEval/0"]
+    assert list(unused_problems(config, load_problems(config.dataset))) == ["HumanEval/0"]
 
 
 def test_an_example_of_another_data_set_leaves_nothing_out():
     config = load_config(["dataset.ids=[HumanEval/7]"])
     config.example = ExampleConfig("HumanEval/0", *["x"] * 4)
-    assert shown_problems(config, load_problems(config.dataset)) == {}
+    assert unused_problems(config, load_problems(config.dataset)) == {}
 
 
 def test_no_example_is_none():
@@ -41,3 +42,12 @@ def test_an_unknown_example_is_a_users_mistake():
 def test_half_an_example_is_a_users_mistake():
     with pytest.raises(UserError, match="all of name, header"):
         load_config(["example.name=f"])
+
+
+def test_a_problem_without_a_solution_cannot_start_a_chain():
+    config = load_config(["chain.start=code", "dataset.limit=2"])
+    problems = load_problems(config.dataset)
+    none = pa.array([None, "def f(): ..."], problems.schema.field("canonical_solution").type)
+    index = problems.schema.get_field_index("canonical_solution")
+    unsolved = problems.set_column(index, problems.schema.field(index), none)
+    assert list(unused_problems(config, unsolved)) == ["HumanEval/0"]
