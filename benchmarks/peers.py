@@ -29,7 +29,7 @@ def peers_python(folder: Path | None) -> Iterator[str]:
 def _ready(folder: Path) -> str:
     python = str(folder.absolute() / "bin" / "python")
     if not _has_peers(python):
-        venv.create(folder, with_pip=True, clear=False)
+        venv.create(folder, with_pip=True, symlinks=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", *PEERS], check=True)
     return python
 
