@@ -1,5 +1,6 @@
 """Scores, statistics and reports from a run's tables; polars only, no Ray."""
 
+from analysis.audit import Audit, audit_run, render_audit
 from analysis.compare import Comparison, Run, compare_runs
 from analysis.compare_report import render_comparison
 from analysis.correlate import Correlations, correlate, read_labels, render_correlations
@@ -18,6 +19,7 @@ from analysis.unroll import unroll
 
 __all__ = [
     "SCORINGS",
+    "Audit",
     "ChainMetrics",
     "Comparison",
     "Correlations",
@@ -28,6 +30,7 @@ __all__ = [
     "RunTables",
     "Spending",
     "StepScores",
+    "audit_run",
     "chain_metrics",
     "check_complete",
     "compare_runs",
@@ -38,6 +41,7 @@ __all__ = [
     "read_recorded",
     "read_run",
     "recorded_scores",
+    "render_audit",
     "render_comparison",
     "render_correlations",
     "render_report",

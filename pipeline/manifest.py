@@ -11,6 +11,7 @@ from typing import Any
 
 from conf import ExampleConfig, RunConfig
 from pipeline.compose import to_plain
+from serve import BatchProbe
 
 PACKAGES = (
     "holdtrue",
@@ -35,6 +36,7 @@ def make_manifest(
     engine: dict[str, Any],
     isolation: dict[str, Any],
     left_out: dict[str, str],
+    probe: BatchProbe | None = None,
     describer: dict[str, Any] | None = None,
     example: ExampleConfig | None = None,
 ) -> dict[str, Any]:
@@ -47,6 +49,7 @@ def make_manifest(
         engine: what a replica says of itself.
         isolation: the sandbox's level and the proof of it.
         left_out: problems that are not evaluated, with the reason.
+        probe: what the engine's probe found; null if there was none.
         describer: model and engine of the model that describes, if it is another.
         example: the worked example of the prompts with its texts, if there is one.
     """
@@ -63,8 +66,9 @@ def make_manifest(
             "greedy": config.chain.sampling.temperature == 0,
             "seed": config.seed,
             "engine_seed": config.engine.seed,
-            # Nobody has measured it in this run, so nothing is claimed.
-            "engine_batch_invariant": None,
+            # Null where nobody has measured it in this run: then nothing is claimed.
+            "engine_batch_invariant": probe.batch_invariant if probe else None,
+            "batch_probe": asdict(probe) if probe else None,
         },
         "versions": {"python": platform.python_version(), **_versions()},
         "source": _source_state(),

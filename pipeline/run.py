@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
-from analysis import read_run, render_report
+from analysis import audit_run, read_run, render_audit, render_report
 from conf import RunConfig, UserError
 from pipeline.chain import ShardWriter, make_chains
 from pipeline.checking import gold_check, label_tests
@@ -27,7 +27,15 @@ from pipeline.scores import score_run
 from pipeline.tables import open_chains
 from pipeline.worked import unused_problems, with_example
 from sandbox.pool import SandboxPool
-from serve import EngineHandle, ResolvedModel, model_of, start_engine, stop_engine
+from serve import (
+    BatchProbe,
+    EngineHandle,
+    ResolvedModel,
+    model_of,
+    probe_batches,
+    start_engine,
+    stop_engine,
+)
 
 INTERRUPTED = 130
 
@@ -162,6 +170,11 @@ class ChainJob:
         left_out: dict[str, str] = self.folder.read_json("manifest.json")["dataset"]["left_out"]
         return left_out
 
+    def _probe(self, engine: EngineHandle) -> BatchProbe | None:
+        """Ask the engine once a run whether the size of a batch changes its answers."""
+        is_new = not (self.folder.path / "manifest.json").is_file()
+        return probe_batches(engine.spec) if is_new else None
+
     def _write_manifest(
         self,
         engine: EngineHandle,
@@ -177,6 +190,7 @@ class ChainJob:
             engine=engine.facts,
             isolation=isolation,
             left_out=left_out,
+            probe=self._probe(engine),
             describer=_describer_facts(describer),
             example=self.shown.example,
         )
@@ -199,8 +213,11 @@ class ChainJob:
                 )
 
     def _report(self, console: Console, wall_s: float | None) -> None:
-        metrics = score_run(read_run(self.folder.path), self.config)
-        path = self.folder.write_json("metrics.json", metrics.to_json())
+        tables = read_run(self.folder.path)
+        metrics = score_run(tables, self.config)
+        audit = audit_run(tables) if self.config.chain.audit else None
+        content = metrics.to_json() | ({"audit": audit.to_json()} if audit else {})
+        path = self.folder.write_json("metrics.json", content)
         files = {
             "tables": self.folder.path,
             "scores": path,
@@ -208,6 +225,8 @@ class ChainJob:
             "log": self.folder.path / "run.log",
         }
         console.print(render_report(metrics, files, wall_s=wall_s))
+        if audit:
+            console.print(render_audit(audit))
 
 
 def _describer_facts(describer: EngineHandle | None) -> dict[str, Any] | None:

@@ -7,10 +7,11 @@ a cycle of length 1. What is compared is the exact prompt, so the real name in `
 ``nl_0``, which later steps never show, cannot close a chain that is not closed.
 """
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from conf import ChainConfig
+from conf import RunConfig
 from pipeline.records import Answer, Outcome, Stop, StopReason
 
 
@@ -42,13 +43,21 @@ def find_closure(sent: Sequence[tuple[int, str]], key: str, step: int) -> Closur
 
 
 def allowed_closure(
-    config: ChainConfig, sent: Sequence[tuple[int, str]], key: str, step: int
+    config: RunConfig, chain_id: str, sent: Sequence[tuple[int, str]], key: str, step: int
 ) -> Closure | None:
-    """Return the closure at this prompt if the run stops at it: never at a temperature."""
-    if config.sampling.temperature > 0:
+    """Return the closure at this prompt if the run stops at it: never at a temperature, nor in a
+    chain that is audited.
+    """
+    if config.chain.sampling.temperature > 0 or is_audited(config, chain_id):
         return None
     closure = find_closure(sent, key, step)
-    return closure if closure is not None and closure.reason in config.stop else None
+    return closure if closure is not None and closure.reason in config.chain.stop else None
+
+
+def is_audited(config: RunConfig, chain_id: str) -> bool:
+    """Tell whether a chain runs on when it repeats itself; by lot, the same at every start."""
+    digest = hashlib.sha256(f"audit/{config.seed}/{chain_id}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") < config.chain.audit * 2**32
 
 
 def mismatched(outcomes: Iterable[Outcome]) -> bool:

@@ -4,9 +4,11 @@ from serve.client import ClientSpec, EngineClient
 from serve.deployment import EngineHandle, start_engine, stop_engine
 from serve.messages import Answer, Completion, Failure, Message, Prompt, Sampling
 from serve.models import ResolvedModel, model_of, resolve_model
+from serve.probe import BatchProbe, probe_batches
 
 __all__ = [
     "Answer",
+    "BatchProbe",
     "ClientSpec",
     "Completion",
     "EngineClient",
@@ -17,6 +19,7 @@ __all__ = [
     "ResolvedModel",
     "Sampling",
     "model_of",
+    "probe_batches",
     "resolve_model",
     "start_engine",
     "stop_engine",

@@ -17,7 +17,16 @@ class Advance(Stage):
     takes_stopped = True
     reads = columns(
         CHAIN_ROW,
-        *("entry_point", "tests", "summary", "generation", "execution", "steps", "stop"),
+        *(
+            "chain_id",
+            "entry_point",
+            "tests",
+            "summary",
+            "generation",
+            "execution",
+            "steps",
+            "stop",
+        ),
     )
     writes = columns(CHAIN_ROW, "summary", "generation", "execution", "steps", "stop")
 
@@ -66,7 +75,7 @@ class Advance(Stage):
         shown = shown_program(generation["pl"], entry_point=row["entry_point"], step=self.step)
         key = self.prompts.summarize(shown, MASK).key()
         sent = [(s["index"], s["summary"]["answer"]["prompt_key"]) for s in steps if s["summary"]]
-        return allowed_closure(self.config.chain, sent, key, self.step + 1)
+        return allowed_closure(self.config, row["chain_id"], sent, key, self.step + 1)
 
     def _close(self, stop: Stop, row: Row, steps: list[Step]) -> Stop:
         """Compare the last step of a cycle with its first, which comes after it for ever."""

@@ -39,7 +39,7 @@ class Generate(Stage):
         prompt = self.prompts.generate(header, name)
         made = [(s["index"], s["generation"]["answer"]) for s in row["steps"]]
         sent = [(step, answer["prompt_key"]) for step, answer in made if answer]
-        closure = allowed_closure(self.config.chain, sent, prompt.key(), self.step)
+        closure = allowed_closure(self.config, row["chain_id"], sent, prompt.key(), self.step)
         if closure is not None:
             return {
                 "generation": None,

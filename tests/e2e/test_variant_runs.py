@@ -69,3 +69,12 @@ def test_the_problem_that_is_shown_is_left_out_by_name(made, capfd):
     assert "worked example" in manifest["dataset"]["left_out"]["toy/double"]
     assert manifest["example"]["name"] == "double"
     assert "left out toy/double" in capfd.readouterr().out
+
+
+def test_an_audit_runs_every_chain_to_its_end_and_finds_the_fake_engine_sound(made, capfd):
+    folder = made("chain.length=4", "chain.audit=1")
+    assert not set(table(folder, "chains")["stop_reason"]) & {"fixed_point", "cycle"}
+    audit = json.loads((folder / "metrics.json").read_text())["audit"]
+    assert audit["contradictions"] == []
+    assert "Audit of early stop" in capfd.readouterr().out
+    assert manifest_of(folder)["determinism"]["engine_batch_invariant"] is True

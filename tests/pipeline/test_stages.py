@@ -4,6 +4,7 @@ from chains import BrokenSandbox, ScriptedModel, code, walk_chain
 from conf import ChainConfig, RunConfig
 from pipeline.compose import load_config
 from pipeline.schemas import CHAIN_ROW
+from pipeline.stopping import is_audited
 from pipeline.tables import to_tables
 from serve.messages import Failure
 
@@ -293,3 +294,20 @@ def test_another_model_describes_and_its_answers_are_told_apart():
     rows = to_tables([row], config=config, model="w", describer="d")["completions"].to_pylist()
     assert {r["role"]: r["model"] for r in rows} == {"generate": "w", "summarize": "d"}
     assert "<|endoftext|>" in next(r["sampling"] for r in rows if r["role"] == "summarize")
+
+
+def test_an_audited_chain_runs_on_when_it_repeats_itself():
+    answers = {"generate_0": code("n + n", "twice")}
+    for step in (1, 2, 3):
+        answers |= {f"summarize_{step}": "Doubles.", f"generate_{step}": code("n + n")}
+    model = ScriptedModel(**answers)
+    row = walk_chain(model, chain(audit=1.0))
+    assert (row["stop"]["reason"], len(model.asked)) == ("length", 7)
+
+
+def test_the_share_of_audited_chains_is_as_asked_and_the_same_each_time():
+    config = RunConfig(chain=ChainConfig(audit=0.25))
+    lots = [is_audited(config, f"p/{number}") for number in range(2000)]
+    assert lots == [is_audited(config, f"p/{number}") for number in range(2000)]
+    assert 400 < sum(lots) < 600
+    assert not is_audited(RunConfig(), "p/0")

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conf import ChainConfig, SamplingConfig
+from conf import ChainConfig, RunConfig, SamplingConfig
 from pipeline.records import StopReason
 from pipeline.stopping import allowed_closure, find_closure, mismatched
 
@@ -40,12 +40,13 @@ def test_a_closure_predicts_every_later_state_of_a_deterministic_walk(step_to):
 
 
 def test_a_temperature_forbids_closing():
-    sampled = ChainConfig(sampling=SamplingConfig(temperature=0.2))
-    assert allowed_closure(sampled, [(1, "a")], "a", 2) is None
+    sampled = RunConfig(chain=ChainConfig(sampling=SamplingConfig(temperature=0.2)))
+    assert allowed_closure(sampled, "p/0", [(1, "a")], "a", 2) is None
 
 
 def test_a_rule_that_is_off_does_not_close():
-    assert allowed_closure(ChainConfig(stop=["cycle"]), [(1, "a")], "a", 2) is None
+    config = RunConfig(chain=ChainConfig(stop=["cycle"]))
+    assert allowed_closure(config, "p/0", [(1, "a")], "a", 2) is None
     assert allowed_closure(ChainConfig(stop=["fixed_point"]), [(1, "a"), (2, "b")], "a", 3) is None
 
 
