@@ -47,7 +47,8 @@ def test_a_temperature_forbids_closing():
 def test_a_rule_that_is_off_does_not_close():
     config = RunConfig(chain=ChainConfig(stop=["cycle"]))
     assert allowed_closure(config, "p/0", [(1, "a")], "a", 2) is None
-    assert allowed_closure(ChainConfig(stop=["fixed_point"]), [(1, "a"), (2, "b")], "a", 3) is None
+    config = RunConfig(chain=ChainConfig(stop=["fixed_point"]))
+    assert allowed_closure(config, "p/0", [(1, "a"), (2, "b")], "a", 3) is None
 
 
 def test_a_test_that_cannot_be_compared_is_no_mismatch():
