@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from conf import RunConfig, UserError
+from pipeline.breaks import BREAK_COMMANDS
 from pipeline.commands import Command
 from pipeline.stored import STORED_COMMANDS
 
@@ -175,6 +176,7 @@ and `limits`. Each line of OUT has id, verdict, per_test, extraction, isolation.
         _judge,
     ),
     **STORED_COMMANDS,
+    **BREAK_COMMANDS,
     "doctor": Command(
         "print what isolation this host gives, and the proof",
         """usage: ./launch.sh doctor

@@ -1,0 +1,112 @@
+"""The ``broken`` command: where a run's chains broke, and how much of its consistency is copied."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.broken import CLOSING, INCOMPARABLE, OUTPUTS
+from pipeline.commands import Command
+from pipeline.display import shorten, show_value
+from pipeline.masking import MASK
+from pipeline.records import Problem
+from pipeline.words import read_words
+from sandbox.types import Kind
+
+if TYPE_CHECKING:
+    from pipeline.stored_run import StoredRun
+
+WIDTH = 60
+
+
+def _broken(words: list[str]) -> int:
+    from rich.console import Console
+
+    from analysis.broken import broken_chains
+    from analysis.copying import measure_copying, render_copying
+    from pipeline.stored_run import read_stored, show_texts
+
+    given = read_words("broken", words, places=["RUN"], keys={"json": "false"})
+    run = read_stored(Path(given.places[0]))
+    problems = run.problems()
+    length = run.config.chain.length
+    rows = broken_chains(run.tables, length).rows(named=True)
+    shown = [_explain(row, problems[row["problem_id"]]) for row in rows]
+    copying = measure_copying(show_texts(run.tables, problems), length, seed=run.config.seed)
+    if given.flag("json"):
+        print(json.dumps({"broken": shown, "copying": copying.to_json()}, indent=2))
+        return 0
+    for line in _lines(shown, run):
+        print(line)
+    print()
+    Console(highlight=False).print(render_copying(copying))
+    return 0
+
+
+def _explain(row: dict[str, Any], problem: Problem) -> dict[str, Any]:
+    """Return a broken chain with its first differing test and both outcomes as short texts."""
+    test = next((t for t in problem["tests"] if t["test_id"] == row["test_id"]), None)
+    called = None
+    if test is not None:
+        called = "its assertions" if test["args"] is None else f"{MASK}({shorten(test['args'])})"
+    return {
+        "chain_id": row["chain_id"],
+        "from_step": row["from_step"],
+        "to_step": row["to_step"],
+        "reason": row["reason"],
+        "differing": row["differing"],
+        "comparable": row["comparable"],
+        "test_id": row["test_id"],
+        "call": called,
+        "before": _outcome(row, "before"),
+        "after": _outcome(row, "after"),
+    }
+
+
+def _outcome(row: dict[str, Any], side: str) -> str | None:
+    kind = row[f"{side}_kind"]
+    if kind is None:
+        return None
+    if kind == Kind.VALUE:
+        return show_value(row[f"{side}_encoding"], WIDTH)
+    return f"{kind}: {shorten(row[f'{side}_message'], WIDTH)}".removesuffix(": ")
+
+
+def _lines(shown: list[dict[str, Any]], run: "StoredRun") -> Iterator[str]:
+    chains = len(run.tables.chains.collect())
+    counts = Counter(row["reason"] for row in shown).most_common()
+    kinds = ", ".join(f"{reason} {count}" for reason, count in counts)
+    yield f"{len(shown)} of {chains} chains broke" + (f": {kinds}" if kinds else "")
+    for row in shown:
+        yield f"{row['chain_id']}, {_where(row)}: {_what(row)}"
+
+
+def _where(row: dict[str, Any]) -> str:
+    before = "" if row["from_step"] is None else f"{row['from_step']} -> "
+    return f"step {before}{row['to_step']}"
+
+
+def _what(row: dict[str, Any]) -> str:
+    differ = f"{row['differing']} of {row['comparable']} tests differ"
+    change = f"{row['before']} -> {row['after']}"
+    return {
+        OUTPUTS: f"{differ}; test {row['test_id']}, {row['call']}: {change}",
+        CLOSING: f"{differ} on the way back to the cycle's start",
+        INCOMPARABLE: "no test can be compared",
+        "unparsable": "the model gave nothing usable",
+        "truncated": "the token limit came first",
+    }[row["reason"]]
+
+
+BREAK_COMMANDS = {
+    "broken": Command(
+        "list where a run's chains broke",
+        """usage: ./launch.sh broken RUN [json=true]
+
+For every chain whose behaviour changed: the first transition that changed it and the first test
+that shows it, with what it came to before and after; or that the model gave no program. Then how
+many descriptions copy the code they describe, and SC without their chains (docs/scoring.md).""",
+        _broken,
+    ),
+}
