@@ -11,12 +11,13 @@ from conf import SandboxConfig
 from pipeline.masking import MASK, mask_check
 from pipeline.parsing import parse_module
 from pipeline.records import Execution, Outcome, Test
-from sandbox.types import Call, Job, Kind, Limits, ProgramResult
+from sandbox.types import Call, Job, Kind, Limits, Load, ProgramResult
 from sandbox.types import Outcome as SandboxOutcome
 from sandbox.verdicts import (
     Expectation,
     Verdict,
     judge_outcome,
+    normal_message,
     outcomes_match,
     program_verdict,
 )
@@ -95,6 +96,9 @@ def compare_executions(
 ) -> None:
     """Set ``matches_previous`` in the outcomes of ``after``.
 
+    A program that does not load does the same on every test: it matches one that fails to load in
+    the same way, and no other. Two that both ran out of time while loading compare to nothing.
+
     Args:
         before: the execution of the step before.
         after: the execution to compare with it.
@@ -103,10 +107,25 @@ def compare_executions(
             or its mask in an error message is none.
     """
     names = (entry_point, MASK)
+    if (before["load"], after["load"]) != (Load.OK, Load.OK):
+        alike = _loads_alike(before, after, names)
+        for new in after["outcomes"]:
+            new["matches_previous"] = alike
+        return
     for old, new, test in zip(before["outcomes"], after["outcomes"], tests, strict=True):
         new["matches_previous"] = outcomes_match(
             _sandbox_outcome(old), _sandbox_outcome(new), test["comparator"], test["atol"], names
         )
+
+
+def _loads_alike(before: Execution, after: Execution, names: tuple[str, ...]) -> bool | None:
+    loads = {before["load"], after["load"]}
+    if Load.HARNESS in loads or loads == {Load.TIMEOUT}:
+        return None
+    return len(loads) == 1 and (
+        normal_message(before["load_message"], names)
+        == normal_message(after["load_message"], names)
+    )
 
 
 def _call(test: Test, entry_point: str, called: str) -> Call:

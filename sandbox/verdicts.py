@@ -149,7 +149,17 @@ def _normal_error(outcome: Outcome, names: tuple[str, ...]) -> tuple[str, str]:
     if outcome.encoding is None:
         return outcome.message, ""
     kind, _, message = loads(outcome.encoding)
+    return kind, normal_message(message, names)
+
+
+def normal_message(message: str, names: tuple[str, ...]) -> str:
+    """Return an error's text without what may differ between two programs that fail alike.
+
+    Args:
+        message: the text.
+        names: what the function is called in either program; whole words become ``func``.
+    """
     message = _LINE.sub("line", _ADDRESS.sub("0x", message))
     for name in names:
         message = re.sub(rf"\b{re.escape(name)}\b", "func", message)
-    return kind, message
+    return message

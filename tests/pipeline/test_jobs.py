@@ -139,3 +139,25 @@ def test_an_exact_test_compares_exactly():
     before, after = (record_execution(ran(value(v)), tests) for v in (1, True))
     compare_executions(before, after, tests, entry_point="solve")
     assert after["outcomes"][0]["matches_previous"] is False
+
+
+def _loaded(load, message=""):
+    outcome = value(1) if load is Load.OK else Outcome("0", Kind.SKIPPED)
+    return record_execution(ran(outcome, load=load, message=message), [plain()])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "matches"),
+    [
+        ((Load.OK,), (Load.SYNTAX, "invalid syntax (line 3)"), False),
+        ((Load.SYNTAX, "invalid syntax (line 3)"), (Load.SYNTAX, "invalid syntax (line 9)"), True),
+        ((Load.ERROR, "no module a"), (Load.ERROR, "no module b"), False),
+        ((Load.ERROR, "'solve' is missing"), (Load.ERROR, "'func' is missing"), True),
+        ((Load.TIMEOUT,), (Load.TIMEOUT,), None),
+        ((Load.OK,), (Load.HARNESS,), None),
+    ],
+)
+def test_a_program_that_does_not_load_matches_one_that_fails_alike(before, after, matches):
+    old, new = _loaded(*before), _loaded(*after)
+    compare_executions(old, new, [plain()], entry_point="solve")
+    assert [outcome["matches_previous"] for outcome in new["outcomes"]] == [matches]
