@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A deadline for one example is a timed assertion, which a busy machine fails.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 CPUS = 2
 OBJECT_STORE_BYTES = 150 * 2**20
