@@ -1,0 +1,64 @@
+"""The report of a trust run as plain text."""
+
+from collections.abc import Sequence
+
+from analysis.trust.calibration import Bin
+from analysis.trust.evaluate import Evaluation, Figure
+
+_HEAD = (
+    f"{'score':<24}{'pass@1':>20}{'@2':>6}{'@5':>6}{'@10':>6}{'PR-AUC':>20}{'F1':>6}{'R@P.9':>7}"
+    f"{'AUROC':>20}{'ECE':>6}{'mass':>6}{'Brier':>7}{'skill':>7}{'loss':>6}{'ECE top':>9}"
+)
+
+
+def render_scores(evaluations: Sequence[Evaluation]) -> str:
+    """Return one line a score; brackets hold 95 % intervals, ECE top is of chosen programs."""
+    return "\n".join([_HEAD, *map(_line, evaluations)])
+
+
+def render_differences(pairs: Sequence[tuple[str, str, Figure, Figure]]) -> str:
+    """Return one line a pair of scores: differences of pass@1 and of the PR area."""
+    lines = [
+        f"{f'{one} - {other}':<50}{_interval(at_one):>24}{_interval(area):>24}"
+        for one, other, at_one, area in pairs
+    ]
+    head = f"{'paired difference':<50}{'pass@1':>24}{'PR-AUC':>24}"
+    return "\n".join([head, *lines])
+
+
+def render_bins(bins: Sequence[Bin]) -> str:
+    """Return one line a bin of a reliability diagram."""
+    lines = [
+        f"{f'{b.low:.1f} - {b.high:.1f}':<12}{b.n:>8}{_number(b.score):>8}{_number(b.right):>8}"
+        for b in bins
+    ]
+    return "\n".join([f"{'score':<12}{'n':>8}{'mean':>8}{'right':>8}", *lines])
+
+
+def _line(e: Evaluation) -> str:
+    text = (
+        f"{e.name:<24}{_interval(e.pass_at[1]):>20}{_number(e.pass_at[2].value):>6}"
+        f"{_number(e.pass_at[5].value):>6}{_number(e.pass_at[10].value):>6}"
+        f"{_interval(e.area):>20}{_number(e.max_f1.value):>6}{_number(e.recall_at_90.value):>7}"
+        f"{_interval(e.auroc):>20}"
+    )
+    if e.programs is None or e.chosen is None:
+        return text
+    p = e.programs
+    return (
+        f"{text}{_number(p.ece):>6}{_number(p.ece_mass):>6}{_number(p.brier):>7}"
+        f"{_number(p.skill):>7}{_number(p.log_loss):>6}{_number(e.chosen.ece):>9}"
+    )
+
+
+def _interval(figure: Figure) -> str:
+    if figure.low is None or figure.high is None:
+        return _number(figure.value)
+    return f"{_number(figure.value)} [{_number(figure.low)}, {_number(figure.high)}]"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    text = f"{value:.3f}"
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text

@@ -1,0 +1,83 @@
+"""The scores that a trust report compares: baselines as they are, models cross-validated."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from analysis.trust.evaluate import Evaluation, evaluate
+from analysis.trust.features import (
+    ALL_FEATURES,
+    IO_FEATURES,
+    LOGPROB_FEATURES,
+    PAPER_FEATURES,
+    RELATION_FEATURES,
+    WITHOUT_RELATIONS,
+)
+from analysis.trust.models import (
+    BoostedModel,
+    Model,
+    PooledModel,
+    TwoStageModel,
+    cross_predict,
+)
+
+Vector = npt.NDArray[np.float64]
+SEEDS = 5
+POOLED_C = 0.003
+"""Of the pooled model with many features, which needs a stronger penalty than the paper's few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A score that is not learned: a column."""
+
+    name: str
+    column: str | None
+    """None: all programs alike, so that one is chosen at random."""
+
+
+BASELINES = (
+    Baseline("random", None),
+    Baseline("most tests passed", "io_held"),
+    Baseline("log-probability", "logprob"),
+    Baseline("output cluster", "output_cluster"),
+    Baseline("soft MBR", "mbr"),
+    Baseline("CodeT", "codet"),
+    Baseline("B4", "b4"),
+    Baseline("relations, strict", "relation_rate"),
+    Baseline("relations, soft", "relation_soft"),
+)
+
+
+def learned_models(frame: pl.DataFrame) -> dict[str, Callable[[], Model]]:
+    """Return the models by name; log-probabilities are used where there are any."""
+    more = () if frame["logprob"].null_count() == frame.height else LOGPROB_FEATURES
+    return {
+        "IO only (paper)": lambda: PooledModel((*IO_FEATURES, *more)),
+        "relations only (paper)": lambda: PooledModel((*RELATION_FEATURES, *more)),
+        "paper": lambda: PooledModel((*PAPER_FEATURES, *more)),
+        "no relations, two-stage": lambda: TwoStageModel((*WITHOUT_RELATIONS, *more)),
+        "all, pooled": lambda: PooledModel((*ALL_FEATURES, *more), c=POOLED_C),
+        "all, boosted": lambda: BoostedModel((*ALL_FEATURES, *more)),
+        "all, two-stage": lambda: TwoStageModel((*ALL_FEATURES, *more)),
+    }
+
+
+def evaluate_all(
+    frame: pl.DataFrame, *, seeds: Sequence[int] = range(SEEDS)
+) -> Iterator[Evaluation]:
+    """Yield the evaluations of all baselines that have a score, then of all models."""
+    for baseline in BASELINES:
+        if baseline.column is None:
+            score = np.zeros(frame.height)
+        elif frame[baseline.column].null_count() == frame.height:
+            continue
+        else:
+            score = frame[baseline.column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        yield evaluate(baseline.name, frame, [score], probability=False)
+    for name, model in learned_models(frame).items():
+        scores = [cross_predict(model(), frame, seed=seed) for seed in seeds]
+        yield evaluate(name, frame, scores, probability=True)

@@ -1,0 +1,196 @@
+"""How well the trust job tells right programs from wrong ones, beside what others do.
+
+Builds the program-spec matrix of stored samples in the layout of the CodeT release, or goes on with
+one, and prints every score with its interval, and how the figures compare with known values.
+
+    python -m benchmarks.trust MATRIX [--samples FOLDER] [--programs codegen16b] [--most 100]
+
+Without --samples the matrix must be complete. Building runs untrusted programs, in the sandbox.
+"""
+
+import argparse
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from threadpoolctl import threadpool_limits
+
+from analysis.trust.calibration import reliability, risk_coverage
+from analysis.trust.certify import certify_threshold
+from analysis.trust.evaluate import Evaluation, Figure, compare
+from analysis.trust.features import ALL_FEATURES, sample_features
+from analysis.trust.models import TwoStageModel, cross_predict
+from analysis.trust.report import render_bins, render_differences, render_scores
+from analysis.trust.rows import evaluate_all
+from analysis.trust.selection import select
+from analysis.trust.tables import read_matrix
+from benchmarks.machine import describe_machine
+from conf import UserError
+from pipeline.trust.build import build_matrix, built_cost
+from pipeline.trust.codet import CodetChoice, describe_codet, read_codet
+
+BEST = "all, two-stage"
+TARGETS = (0.1, 0.2, 0.3)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A figure that must come out, on the CodeT slice with CodeGen-16B programs."""
+
+    score: str
+    figure: str
+    value: float
+    within: float | None
+    """None: the value is a bound, upper for ECE and lower for all others."""
+
+
+KNOWN = {
+    "codegen16b": (
+        Known("random", "pass@1", 0.220, 0.005),
+        Known("CodeT", "pass@1", 0.372, 0.005),
+        Known("B4", "pass@1", 0.420, 0.01),
+        Known("paper", "pass@1", 0.398, 0.02),
+        Known("paper", "PR-AUC", 0.346, 0.02),
+        Known("paper", "AUROC", 0.899, 0.02),
+        Known(BEST, "pass@1", 0.46, None),
+        Known(BEST, "PR-AUC", 0.45, None),
+        Known(BEST, "AUROC", 0.94, None),
+        Known(BEST, "ECE", 0.035, None),
+    ),
+    "gpt35": (Known("no relations, two-stage", "pass@1", 0.79, None),),
+}
+ORACLE = {"codegen16b": 0.738}
+
+
+def main() -> None:
+    """Build or read the matrix and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("matrix", type=Path, help="folder of the matrix")
+    parser.add_argument("--samples", type=Path, help="folder of stored samples")
+    parser.add_argument("--programs", default="codegen16b", help="whose programs")
+    parser.add_argument("--most", type=int, default=100, help="programs a problem")
+    parser.add_argument("--workers", type=int, default=2, help="processes that build")
+    options = parser.parse_args()
+    try:
+        if options.samples:
+            build(options)
+        # Threads that wait for each other gain nothing on matrices this small.
+        with threadpool_limits(1):
+            report(options.matrix, options.programs)
+    except UserError as error:
+        parser.exit(2, f"{error}\n")
+
+
+def build(options: argparse.Namespace) -> None:
+    """Build what is missing of the matrix."""
+    choice = CodetChoice(options.samples, programs=options.programs, most_programs=options.most)
+    started = time.perf_counter()
+    for cost in build_matrix(
+        read_codet(choice),
+        options.matrix,
+        made_of=describe_codet(choice),
+        workers=options.workers,
+    ):
+        print(f"{time.perf_counter() - started:7.0f} s  {cost}", flush=True)
+
+
+def report(matrix: Path, programs: str) -> None:
+    """Print all tables."""
+    tables = read_matrix(matrix)
+    frame = sample_features(tables).filter(pl.col("correct").is_not_null())
+    solvable = float(select(frame.with_columns(zero=0.0), "zero").solvable.mean())
+    right = float(frame["correct"].to_numpy().mean())
+    print(describe_machine())
+    print_cost(matrix)
+    print(
+        f"{frame['problem_id'].n_unique()} problems, {frame.height:,} programs "
+        f"({tables.sampled.height:,} distinct), right {right:.3f}, "
+        f"oracle {solvable:.3f}\n"
+    )
+    evaluations = list(evaluate_all(frame))
+    print(render_scores(evaluations), "\n")
+    by_name = {evaluation.name: evaluation for evaluation in evaluations}
+    print(render_differences(differences(by_name)), "\n")
+    print_calibration(frame)
+    print_certificates(frame)
+    print_known(by_name, programs, solvable)
+
+
+def print_cost(matrix: Path) -> None:
+    """Print what building the matrix took."""
+    cost = built_cost(matrix)
+    print(
+        f"matrix: {cost.programs:,} programs, {cost.cells:,} cells, {cost.relation_checks:,} "
+        f"relation checks ({cost.relation_runs:,} run) in {cost.cpu_s:,.0f} CPU s; "
+        f"{cost.cpu_s / cost.programs:.3f} CPU s a program; a CPU second: "
+        f"{cost.programs / cost.cpu_s:.1f} programs, {cost.cells / cost.cpu_s:,.0f} cells, "
+        f"{cost.relation_checks / cost.cpu_s:,.0f} relation checks"
+    )
+
+
+def differences(by_name: dict[str, Evaluation]) -> list[tuple[str, str, Figure, Figure]]:
+    """Return the paired differences of the best model, and of the one without relations."""
+    others = ("CodeT", "B4", "paper", "no relations, two-stage", "all, pooled")
+    pairs = [(BEST, other) for other in others]
+    pairs += [("no relations, two-stage", "CodeT"), ("paper", "CodeT")]
+    return [(one, other, *compare(by_name[one], by_name[other])) for one, other in pairs]
+
+
+def print_calibration(frame: pl.DataFrame) -> None:
+    """Print reliability of all programs and of chosen ones, and risk against coverage."""
+    scored = frame.with_columns(score=cross_predict(TwoStageModel(ALL_FEATURES), frame))
+    chosen = select(scored, "score")
+    right = scored["correct"].cast(pl.Float64).to_numpy()
+    print(f"reliability of {BEST}, all programs")
+    print(render_bins(reliability(scored["score"].to_numpy(), right)))
+    print("\nof the chosen program of each problem")
+    print(render_bins(reliability(chosen.best, chosen.top_right)))
+    coverage, risk = risk_coverage(chosen.best, chosen.top_right)
+    points = [round(share * len(coverage)) - 1 for share in (0.05, 0.1, 0.2, 0.5, 1.0)]
+    text = ", ".join(f"{risk[at]:.3f} at {coverage[at]:.0%}" for at in points)
+    print(f"\nshare of wrong answers by coverage: {text}\n")
+
+
+def print_certificates(frame: pl.DataFrame) -> None:
+    """Fit on one half of the problems, certify a threshold on the other."""
+    problems = frame["problem_id"].unique(maintain_order=True).shuffle(seed=0)
+    fitting = pl.col("problem_id").is_in(problems.head(len(problems) // 2).implode())
+    model = TwoStageModel(ALL_FEATURES).fit(frame.filter(fitting))
+    rest = frame.filter(~fitting)
+    chosen = select(rest.with_columns(score=model.predict(rest)), "score")
+    for target in TARGETS:
+        print(certify_threshold(chosen.best, chosen.top_right >= 1.0, target=target))
+    print()
+
+
+def print_known(by_name: dict[str, Evaluation], programs: str, solvable: float) -> None:
+    """Print each known figure beside ours."""
+    if programs in ORACLE:
+        _print_known("oracle", "pass@100", solvable, ORACLE[programs], 0.005)
+    for known in KNOWN.get(programs, ()):
+        evaluation = by_name[known.score]
+        figures = {
+            "pass@1": evaluation.pass_at[1].value,
+            "PR-AUC": evaluation.area.value,
+            "AUROC": evaluation.auroc.value,
+            "ECE": evaluation.programs.ece if evaluation.programs else None,
+        }
+        _print_known(known.score, known.figure, figures[known.figure], known.value, known.within)
+
+
+def _print_known(
+    score: str, figure: str, ours: float | None, value: float, within: float | None
+) -> None:
+    upper = figure == "ECE"
+    bound = f"within {within}" if within else ("at most" if upper else "at least")
+    met = ours is not None and (
+        abs(ours - value) <= within if within else (ours <= value if upper else ours >= value)
+    )
+    shown = "-" if ours is None else f"{ours:.3f}"
+    verdict = "met" if met else "NOT MET"
+    print(f"{score:<26}{figure:<10}{shown}  known {value:.3f} {bound:<14}{verdict}")
+
+
+if __name__ == "__main__":
+    main()
