@@ -12,7 +12,7 @@ COMMIT_TABLE = "checks"
 
 @dataclass(frozen=True, slots=True)
 class TrustTables:
-    """Programs, specs, outputs and checks, as ``docs/data.md`` describes them."""
+    """Programs, specs, outputs and checks, as ``docs/trust.md`` describes them."""
 
     programs: pl.DataFrame
     specs: pl.DataFrame
