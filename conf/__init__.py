@@ -14,6 +14,7 @@ from conf.schema import (
     SamplingConfig,
     SandboxConfig,
     ServeConfig,
+    TrackingConfig,
 )
 
 __all__ = [
@@ -30,5 +31,6 @@ __all__ = [
     "SamplingConfig",
     "SandboxConfig",
     "ServeConfig",
+    "TrackingConfig",
     "UserError",
 ]

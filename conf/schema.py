@@ -17,6 +17,8 @@ BACKENDS = ("vllm", "fake")
 ISOLATION_LEVELS = ("auto", "strict", "standard", "standard-nofs", "minimal")
 STOP_RULES = ("fixed_point", "cycle", "decided")
 CHAIN_STARTS = ("text", "code")
+TRACKERS = ("none", "jsonl", "wandb")
+WANDB_MODES = ("auto", "online", "offline")
 EXAMPLES = ("without", "with")
 
 
@@ -360,6 +362,38 @@ class ClusterConfig:
 
 
 @dataclass
+class TrackingConfig:
+    """Where a run's figures go while it runs and at its end."""
+
+    backend: str = "jsonl"
+    """``wandb``, or none beside the run folder's own metrics.jsonl and events.jsonl, which are
+    always written: ``none`` and ``jsonl`` say the same."""
+    every_s: float = 10.0
+    """Seconds between two lines of live figures."""
+    texts: bool = False
+    """Send prompts, completions and programs to the service too."""
+    project: str = "holdtrue"
+    """W&B project."""
+    entity: str | None = None
+    """W&B user or team; null takes the account's default."""
+    group: str | None = None
+    """W&B group; null takes the sweep's name, if the run is a point of one."""
+    tags: list[str] = field(default_factory=list)
+    """W&B tags."""
+    mode: str = "auto"
+    """W&B: ``online``, ``offline`` (kept in the run folder, sent later by ``wandb sync``), or
+    ``auto``: what WANDB_MODE says, else online if there is a key."""
+    timeout_s: float = 60.0
+    """Longest wait for W&B at the start and at the end, in seconds."""
+
+    def __post_init__(self) -> None:
+        _one_of("tracking.backend", self.backend, TRACKERS)
+        _one_of("tracking.mode", self.mode, WANDB_MODES)
+        _at_least("tracking.every_s", self.every_s, 1)
+        _at_least("tracking.timeout_s", self.timeout_s, 1)
+
+
+@dataclass
 class RunConfig:
     """One run of the chain job."""
 
@@ -380,6 +414,7 @@ class RunConfig:
     chain: ChainConfig = field(default_factory=ChainConfig)
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    tracking: TrackingConfig = field(default_factory=TrackingConfig)
 
     def __post_init__(self) -> None:
         _check_gap(self.model, self.prompt, "model")

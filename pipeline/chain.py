@@ -119,6 +119,7 @@ def make_chains(
 def _count(progress: Progress, chains: list[dict[str, Any]]) -> None:
     for chain in chains:
         progress.finished.chains += 1
+        progress.finished.add_scores(chain)
         progress.finished.stopped_early += chain["stop"]["reason"] in EARLY_STOPS
         progress.finished.requests += sum(
             part is not None and part["answer"] is not None

@@ -136,7 +136,7 @@ every program runs on the problem's tests. Results go to runs/<time>-<name>/.
   ./launch.sh run chain.length=5 chain.stop=[fixed_point,cycle,decided]
   ./launch.sh run resume=runs/FOLDER               go on with a run that was stopped
 
-Groups: model, dataset, prompt, serve, engine, chain, sandbox, cluster (folders of conf/).""",
+Groups (in conf/): model, dataset, prompt, serve, engine, chain, sandbox, cluster, tracking.""",
         _run,
     ),
     "describe": Command(

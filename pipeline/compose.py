@@ -106,15 +106,19 @@ def check_resumable(recorded: dict[str, Any], asked: RunConfig) -> RunConfig:
         UserError: this command line asks for something else than the run was started with.
     """
     default, given = to_plain(load_config([])), to_plain(asked)
-    free = {"resume", "runs_dir"}
-    said = set(differing_keys(default, given)) - free
+    free = {"resume", "runs_dir", *(f"tracking.{key}" for key in given["tracking"])}
+    asked_for = set(differing_keys(default, given))
+    said = asked_for - free
     differing = [key for key in differing_keys(recorded, given) if key in said]
     if differing:
         raise UserError(
             f"resume={asked.resume}: that run was started with other values of "
             f"{', '.join(differing)}; leave them out, or start a new run"
         )
-    return from_plain(recorded | {"resume": asked.resume})
+    tracking = recorded.get("tracking", {}) | {
+        key: value for key, value in given["tracking"].items() if f"tracking.{key}" in asked_for
+    }
+    return from_plain(recorded | {"resume": asked.resume, "tracking": tracking})
 
 
 def differing_keys(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:

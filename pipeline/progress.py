@@ -1,9 +1,10 @@
 """One line that says where a run stands; plain lines where there is no terminal."""
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from rich.console import Console
 
@@ -21,10 +22,27 @@ class Finished:
     chains: int = 0
     stopped_early: int = 0
     requests: int = 0
+    compared: Counter[int] = field(default_factory=Counter)
+    """Programs that can be compared with the one before, by step."""
+    tom: dict[int, float] = field(default_factory=dict)
+    """Sum of their shares of equal outcomes, by step."""
+
+    def add_scores(self, chain: dict[str, Any]) -> None:
+        """Add what a chain's steps say; short chains come first, so this is not yet a score."""
+        for step in chain["steps"]:
+            outcomes = step["execution"]["outcomes"] if step["execution"] else []
+            matches = [o["matches_previous"] for o in outcomes if o["matches_previous"] is not None]
+            if matches:
+                index = step["index"]
+                self.compared[index] += 1
+                self.tom[index] = self.tom.get(index, 0.0) + sum(matches) / len(matches)
 
 
 class Progress:
-    """Renders the line; the driver feeds it and decides when."""
+    """Renders the line; the driver feeds it and decides when.
+
+    ``listen`` hears the same as figures: each time the line is drawn, and, then with True, at last.
+    """
 
     def __init__(
         self,
@@ -33,11 +51,13 @@ class Progress:
         *,
         already: int = 0,
         clock: Callable[[], float] = time.monotonic,
+        listen: Callable[[dict[str, float], bool], None] | None = None,
     ) -> None:
         self.console = console
         self.plan = plan
         self.already = already
         self.clock = clock
+        self.listen = listen
         self.finished = Finished()
         self.started = clock()
         self._shown_at = -PLAIN_EVERY_S
@@ -46,6 +66,7 @@ class Progress:
 
     def show(self, standing: Standing) -> None:
         """Draw the line again; without a terminal, print one now and then when it changed."""
+        self._tell(standing, last=False)
         text = self.line(standing)
         if self.console.is_terminal:
             self.console.file.write("\r" + text[: self.console.width - 1] + "\x1b[K")
@@ -56,11 +77,33 @@ class Progress:
 
     def close(self, standing: Standing) -> None:
         """Leave the last state on the screen."""
+        self._tell(standing, last=True)
         if self.console.is_terminal:
             self.console.file.write("\r" + self.line(standing) + "\x1b[K\n")
             self.console.file.flush()
         else:
             self.console.print(self.line(standing), markup=False)
+
+    def figures(self, standing: Standing) -> dict[str, float]:
+        """Return what the line says, and the mean TOM of finished chains so far, by name."""
+        finished = self.finished
+        return {
+            "chains_done": self.already + finished.chains,
+            "chains": self.already + self.plan.chains,
+            "stopped_early": finished.stopped_early,
+            "requests": standing.requests,
+            "tokens": standing.tokens,
+            "tokens_per_s": round(self._tokens_per_s(standing), 3),
+            **{f"steps_done/{n}": standing.steps_done[n] for n in range(self.plan.length + 1)},
+            **{
+                f"tom_so_far/{step}": round(finished.tom[step] / count, 6)
+                for step, count in sorted(finished.compared.items())
+            },
+        }
+
+    def _tell(self, standing: Standing, *, last: bool) -> None:
+        if self.listen is not None:
+            self.listen(self.figures(standing), last)
 
     def line(self, standing: Standing) -> str:
         """Return the text of the line."""

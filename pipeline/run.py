@@ -11,6 +11,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from analysis import audit_run, read_run, render_audit, render_report
+from analysis.broken import broken_chains
 from conf import RunConfig, UserError
 from pipeline.chain import ShardWriter, make_chains
 from pipeline.checking import gold_check, label_tests
@@ -25,6 +26,7 @@ from pipeline.roles import describing
 from pipeline.runfolder import RunFolder
 from pipeline.scores import score_run
 from pipeline.tables import open_chains
+from pipeline.tracking import Result, Tracking, tracked
 from pipeline.worked import unused_problems, with_example
 from sandbox.pool import SandboxPool
 from serve import (
@@ -58,10 +60,10 @@ def run(overrides: Sequence[str]) -> int:
         model_of(describer)
     shown = with_example(config)
     folder = folder or RunFolder.create(Path(config.runs_dir), config.name)
-    job = ChainJob(config, folder, model, problems, shown)
     with captured_output(folder.path / "run.log") as console:
         try:
-            job.run(console)
+            with tracked(config, folder.path, console) as tracking:
+                ChainJob(config, folder, model, problems, shown, tracking).run(console)
         except KeyboardInterrupt:
             console.print(
                 f"\nInterrupted. What is finished is kept; go on with\n"
@@ -82,6 +84,7 @@ class ChainJob:
     problems: pa.Table
     shown: RunConfig
     """The same configuration with the texts of its worked example."""
+    tracking: Tracking
 
     def run(self, console: Console) -> None:
         """Make the chains that are still to be made, and show the scores of all."""
@@ -116,6 +119,7 @@ class ChainJob:
             ):
                 assert engine is not None
                 self._write_manifest(engine, describer, sandbox.isolation, left_out)
+                self.tracking.begin(self.folder.read_json("manifest.json"))
                 make_chains(
                     table,
                     self.shown,
@@ -129,7 +133,9 @@ class ChainJob:
                         self.model.identity,
                         describer.model.identity if describer else None,
                     ),
-                    progress=Progress(console, plan, already=len(finished)),
+                    progress=Progress(
+                        console, plan, already=len(finished), listen=self.tracking.live
+                    ),
                 )
 
     @contextmanager
@@ -218,6 +224,8 @@ class ChainJob:
         audit = audit_run(tables) if self.config.chain.audit else None
         content = metrics.to_json() | ({"audit": audit.to_json()} if audit else {})
         path = self.folder.write_json("metrics.json", content)
+        broken = broken_chains(tables, self.config.chain.length)
+        self.tracking.scored(self.folder.read_json("manifest.json"), Result(content, broken))
         files = {
             "tables": self.folder.path,
             "scores": path,
