@@ -145,7 +145,7 @@ def _start(level: Level, hash_seed: int) -> tuple[ZygoteProcess, Filters | None]
         layers=LAYERS[level],
         zygote_filter=filters.zygote if filters else b"",
         child_filter=filters.child if filters else b"",
-        own_pid_at=filters.own_pid_at if filters else (),
+        own_pid_at=filters.own_pid_at if filters else 0,
         package_folders=package_folders(),
         wide=level is Level.STANDARD_NOFS,
     )

@@ -1,15 +1,29 @@
-"""Memory that is handed to a child: a sealed task, and a result area of fixed size."""
+"""Memory that a child reads its task from and writes its results into.
 
+A ``Desk`` stands ready in the zygote, so that a program's child has both without doing anything.
+What does not fit there, and everything of a checker, which a program may not see, is handed to the
+child as descriptors: a sealed task and a result area.
+"""
+
+import errno
 import mmap
 import os
 import tempfile
 
 from sandbox.inside.frames import Frame, parse
 
+AREA_BYTES = 8 * 2**20
+TASK_BYTES = 2**20
+
+_KEPT_BYTES = mmap.PAGESIZE
+_ZEROS = bytes(_KEPT_BYTES)
+"""What most children write fits here; keeping it costs less than asking for it again each time."""
+
 if hasattr(os, "memfd_create"):
     import fcntl
 
     _NO_RESIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    _FUTURE_WRITE = 0x10  # F_SEAL_FUTURE_WRITE, Linux 5.1
 
     def _new_file(name: str) -> int:
         return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -17,6 +31,10 @@ if hasattr(os, "memfd_create"):
     def _seal(fd: int, *, writable: bool) -> None:
         seals = _NO_RESIZE if writable else _NO_RESIZE | fcntl.F_SEAL_WRITE
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+
+    def _seal_to_others(fd: int) -> None:
+        """Leave the maps that there are writable, and no other way."""
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _NO_RESIZE | _FUTURE_WRITE)
 
 else:  # macOS: an unlinked file, which only the minimal level uses
 
@@ -26,6 +44,9 @@ else:  # macOS: an unlinked file, which only the minimal level uses
 
     def _seal(fd: int, *, writable: bool) -> None:
         del fd, writable
+
+    def _seal_to_others(fd: int) -> None:
+        del fd
 
 
 def sealed(data: bytes) -> int:
@@ -37,6 +58,15 @@ def sealed(data: bytes) -> int:
         at += os.pwrite(fd, view[at:], at)
     _seal(fd, writable=False)
     return fd
+
+
+def _has_data(fd: int, start: int) -> bool:
+    """Whether anything was ever written from there on, as far as the system can tell."""
+    try:
+        os.lseek(fd, start, os.SEEK_DATA)
+    except OSError as error:
+        return error.errno != errno.ENXIO
+    return True
 
 
 class Area:
@@ -60,7 +90,10 @@ class Area:
         return parse(self._map, at, most)
 
     def clear(self) -> None:
-        """Make it all zeros again, and give its memory back."""
+        """Make it all zeros again, and give memory back beyond the first pages."""
+        self._map[:_KEPT_BYTES] = _ZEROS
+        if not _has_data(self.fd, _KEPT_BYTES):
+            return
         if hasattr(mmap, "MADV_REMOVE"):
             self._map.madvise(mmap.MADV_REMOVE)
         else:
@@ -70,3 +103,44 @@ class Area:
         """Give everything back."""
         self._map.close()
         os.close(self.fd)
+
+
+class Desk:
+    """A place for a task and a result area, which a zygote maps once and its children inherit.
+
+    They can read the task and not change it. One program at a time sits at it; a task is put down
+    when the one before has ended.
+
+    Attributes:
+        area: Where the results are written.
+    """
+
+    def __init__(self) -> None:
+        self.area = Area(AREA_BYTES)
+        self._fd = _new_file("task")
+        os.ftruncate(self._fd, TASK_BYTES)
+        self._map = mmap.mmap(self._fd, TASK_BYTES)
+        _seal_to_others(self._fd)
+        self._used = 0
+
+    @property
+    def fds(self) -> tuple[int, int]:
+        """Descriptors of the task's place and of the result area, for the zygote to map."""
+        return self._fd, self.area.fd
+
+    def put(self, task: bytes) -> bool:
+        """Put a task down, so that nothing of the last one is left; False when it is too large."""
+        size = len(task)
+        if size > TASK_BYTES:
+            return False
+        self._map[:size] = task
+        if size < self._used:
+            self._map[size : self._used] = bytes(self._used - size)
+        self._used = size
+        return True
+
+    def close(self) -> None:
+        """Give everything back."""
+        self._map.close()
+        os.close(self._fd)
+        self.area.close()

@@ -20,9 +20,11 @@ from typing import Any, NamedTuple
 
 from sandbox.clock import Spent, pid_of, spent
 from sandbox.inside.wire import COMMAND, GIVE_HANDLE, HANDLE, LENGTH, REPORT, Plan
+from sandbox.memory import Desk
 
 START_TIMEOUT_S = 60.0
 ANSWER_TIMEOUT_S = 30.0
+_PEAK_PER_MB = 2**20 if sys.platform == "darwin" else 2**10
 
 _BOOT = (
     "import sys; sys.path.insert(0, {root!r}); from sandbox.inside import zygote; zygote.main({fd})"
@@ -54,6 +56,12 @@ class Ended(NamedTuple):
     status: int
     cpu_s: float
     peak_mb: float
+
+
+def _read_end(report: bytes) -> Ended:
+    _, slot, status, user_s, user_us, system_s, system_us, peak = REPORT.unpack(report)
+    cpu_s = user_s + system_s + (user_us + system_us) / 1e6
+    return Ended(slot, status, cpu_s, peak / _PEAK_PER_MB)
 
 
 class Child:
@@ -99,11 +107,12 @@ class ZygoteProcess:
         self._control = ours
         self._ended: list[Ended] = []
         self._log = os.memfd_create("zygote-log")
+        self.desk = Desk()
         try:
-            self._process = _launch(theirs, self._log, hash_seed)
+            self._process = _launch(theirs, self.desk.fds, self._log, hash_seed)
         finally:
             theirs.close()
-        self.report = self._greet(plan)
+        self.report = self._greet(plan._replace(desk=self.desk.fds))
 
     @property
     def pid(self) -> int:
@@ -137,18 +146,29 @@ class ZygoteProcess:
             data += part
         return data
 
-    def fork(self, role: int, slot: int, task_bytes: int, fds: list[int]) -> Child:
-        """Have a child forked that gets the descriptors: task, result area, channel.
+    def fork(self, role: int, task_bytes: int, fds: list[int], allowed: tuple[int, int]) -> Child:
+        """Have a child forked.
+
+        Args:
+            role: What it is; also its slot, as there is one of each at a time.
+            task_bytes: The task's length, or 0 when task and result area are those of the desk.
+            fds: What it gets: the task and the result area, unless they are those of the desk, and
+                the channel, if there is one.
+            allowed: CPU seconds, and bytes of memory on top of the interpreter's own.
 
         Raises:
             ZygoteLost: It does not listen.
         """
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+        command = COMMAND.pack(role, role, task_bytes, *allowed)
         try:
-            self._control.sendmsg([COMMAND.pack(role, slot, task_bytes)], rights)
+            if fds:
+                rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+                self._control.sendmsg([command], rights)
+            else:
+                self._control.sendall(command)
         except OSError as error:
             raise ZygoteLost(str(error)) from error
-        return Child(self, slot)
+        return Child(self, role)
 
     def handle(self, slot: int) -> int | None:
         """A descriptor of the child in a slot; None when it has ended.
@@ -157,15 +177,14 @@ class ZygoteProcess:
             ZygoteLost: It did not answer.
         """
         try:
-            self._control.sendall(COMMAND.pack(GIVE_HANDLE, slot, 0))
+            self._control.sendall(COMMAND.pack(GIVE_HANDLE, slot, 0, 0, 0))
             while True:
                 data, rights, _, _ = self._control.recvmsg(REPORT.size, socket.CMSG_SPACE(4))
                 if len(data) < REPORT.size:
                     raise ZygoteLost("the zygote closed its socket")
-                what, *ended = REPORT.unpack(data)
-                if what == HANDLE:
+                if data[0] == HANDLE:
                     return int.from_bytes(rights[0][2][:4], sys.byteorder) if rights else None
-                self._ended.append(Ended(*ended))
+                self._ended.append(_read_end(data))
         except OSError as error:
             raise ZygoteLost(str(error)) from error
 
@@ -181,10 +200,9 @@ class ZygoteProcess:
         if not ready:
             return None
         try:
-            _, *ended = REPORT.unpack(self._receive(REPORT.size))
+            return _read_end(self._receive(REPORT.size))
         except OSError as error:
             raise ZygoteLost(str(error)) from error
-        return Ended(*ended)
 
     def close(self) -> None:
         """End it and all its children; returns when they are gone."""
@@ -196,9 +214,12 @@ class ZygoteProcess:
         self._process.kill()
         self._process.wait()
         os.close(self._log)
+        self.desk.close()
 
 
-def _launch(control: socket.socket, log: int, hash_seed: int) -> subprocess.Popen[bytes]:
+def _launch(
+    control: socket.socket, desk: tuple[int, int], log: int, hash_seed: int
+) -> subprocess.Popen[bytes]:
     root = str(Path(__file__).resolve().parent.parent)
     boot = _BOOT.format(root=root, fd=control.fileno())
     return subprocess.Popen(
@@ -208,7 +229,7 @@ def _launch(control: socket.socket, log: int, hash_seed: int) -> subprocess.Pope
         stderr=log,
         env=environment(hash_seed),
         cwd="/",
-        pass_fds=[control.fileno()],
+        pass_fds=[control.fileno(), *desk],
         start_new_session=True,
     )
 

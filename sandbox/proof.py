@@ -144,11 +144,10 @@ class _Scene:
 
 
 def _try(zygote: ZygoteProcess, facts: dict[str, str]) -> list[tuple[str, str, str]]:
-    task = Task(json.dumps(facts), "", (), 0, 256 * 2**20, 20, 0, 0)
-    data = job.dump(task)
+    data = job.dump(Task(json.dumps(facts), "", (), 0, 0, 0))
     area, fd = memory.Area(_AREA_BYTES), memory.sealed(data)
     try:
-        child = zygote.fork(PROBE, PROBE, len(data), [fd, area.fd])
+        child = zygote.fork(PROBE, len(data), [fd, area.fd], (20, 256 * 2**20))
         if zygote.wait(ANSWER_TIMEOUT_S) is None:
             child.kill()
             zygote.wait(ANSWER_TIMEOUT_S)

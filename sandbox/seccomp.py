@@ -99,7 +99,10 @@ CHILD_RULES: dict[str, Rule] = {
     "tgkill": Rule((Check(0, (OWN_PID,)),)),
     "prlimit64": Rule((Check(2, (0,), wide=True),)),
 }
-"""Calls that a child may make with these arguments only: threads, signals to itself, no limits."""
+"""Calls that a child may make with these arguments only: threads, signals to itself, no limits.
+
+Rules that are equal share their code, so the process id stands in the filter once.
+"""
 
 _READ_ONLY = {
     "open": Rule((Check(1, (0,), _O_WRITING),), errno.EACCES),
@@ -113,11 +116,11 @@ _CLOSED = {"open": errno.EACCES, "openat": errno.EACCES}
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """The two filters, and where the child's own process id has to be written in the short one."""
+    """The two filters, and the byte offset of the child's own process id in the short one."""
 
     zygote: bytes
     child: bytes
-    own_pid_at: tuple[int, ...]
+    own_pid_at: int
 
     @property
     def digest(self) -> str:
@@ -145,17 +148,17 @@ def build_filters(architecture: str, *, may_open: bool) -> Filters:
     taken = {name: _refuse(errno.EPERM) for name in [*ZYGOTE_ONLY, "prctl", "setrlimit"]}
     child = [Op(bpf.LOAD_WORD, 0), *_decide(numbers, taken, CHILD_RULES, allow)]
     code = bpf.assemble(child)
-    return Filters(bpf.assemble(zygote), code, _places_of_pid(code))
+    return Filters(bpf.assemble(zygote), code, _place_of_pid(code))
 
 
 def _refuse(code: int) -> Op:
     return Op(bpf.RETURN, _ERRNO | code)
 
 
-def _places_of_pid(code: bytes) -> tuple[int, ...]:
+def _place_of_pid(code: bytes) -> int:
     instructions = bpf.INSTRUCTION.iter_unpack(code)
-    size = bpf.INSTRUCTION.size
-    return tuple(i * size + 4 for i, (_, _, _, k) in enumerate(instructions) if k == OWN_PID)
+    (place,) = (i for i, (_, _, _, k) in enumerate(instructions) if k == OWN_PID)
+    return place * bpf.INSTRUCTION.size + 4
 
 
 def _prologue(architecture: str) -> list[Op | Label]:
@@ -178,9 +181,10 @@ def _decide(
     """The search for the number in the accumulator, and the rules that it may lead to."""
     rules = {name: rule for name, rule in rules.items() if name in numbers}
     by_number = {numbers[name]: op for name, op in answers.items() if name in numbers}
-    by_number |= {numbers[name]: Op(bpf.JUMP, if_true=name) for name in rules}
+    first = {rule: name for name, rule in reversed(rules.items())}
+    by_number |= {numbers[name]: Op(bpf.JUMP, if_true=first[rule]) for name, rule in rules.items()}
     program = _search(_ranges(by_number, otherwise))
-    for name, rule in rules.items():
+    for rule, name in first.items():
         program += _rule(name, rule)
     return program
 

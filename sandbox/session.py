@@ -10,12 +10,11 @@ from sandbox.inside.frames import Code, Frame, Malformed
 from sandbox.inside.job import Task
 from sandbox.inside.wire import CHECKER, PROGRAM
 from sandbox.interpret import Reading, Round, not_run, read_round, timed_out
-from sandbox.memory import Area
+from sandbox.memory import AREA_BYTES, Area
 from sandbox.process import Child, ZygoteProcess
 from sandbox.types import Job, Kind, Load, Outcome, ProgramResult
 from sandbox.watch import Progress, watch
 
-AREA_BYTES = 8 * 2**20
 JOB_BYTES = 64 * 2**20
 """Largest sum of one job's encodings; calls after it are skipped."""
 
@@ -86,13 +85,11 @@ class Session:
         if any(call.check is not None for call in calls):
             roles.append(CHECKER)
             channels = _channel()
-        readers = [
-            _Reader(self._areas.get(role, self._area_bytes), len(calls) + 2) for role in roles
-        ]
+        readers = [_Reader(self._area(role), len(calls) + 2) for role in roles]
         children = []
         for role, reader, channel in zip(roles, readers, channels, strict=False):
             stack.callback(reader.area.clear)
-            children.append(self._fork(role, reader.area.fd, channel, first))
+            children.append(self._fork(role, reader.area, channel, first))
             stack.callback(children[-1].forget)
         limits = self._job.limits
         watched = watch(self._zygote, children, readers[0].look, limits, self._allowance_s)
@@ -101,14 +98,30 @@ class Session:
         answers = [frame for reader in readers[1:] for frame in reader.frames]
         return Round(readers[0].frames, answers, readers[0].malformed, watched)
 
-    def _fork(self, role: int, area: int, channel: list[int], first: int) -> Child:
+    def _area(self, role: int) -> Area:
+        """A program's is at the zygote's desk, if it is large enough there."""
+        desk = self._zygote.desk
+        if role == PROGRAM and self._area_bytes <= len(desk.area):
+            return desk.area
+        return self._areas.get(role, self._area_bytes)
+
+    def _fork(self, role: int, area: Area, channel: list[int], first: int) -> Child:
         task = job.dump(self._task(role, first))
-        fd = memory.sealed(task)
-        try:
-            return self._zygote.fork(role, role, len(task), [fd, area, *channel])
-        finally:
-            for mine in (fd, *channel):
-                os.close(mine)
+        desk = self._zygote.desk
+        with ExitStack() as stack:
+            for fd in channel:
+                stack.callback(os.close, fd)
+            if area is desk.area and desk.put(task):
+                return self._zygote.fork(role, 0, channel, self._allowed(0))
+            fd = memory.sealed(task)
+            stack.callback(os.close, fd)
+            fds = [fd, area.fd, *channel]
+            return self._zygote.fork(role, len(task), fds, self._allowed(len(area)))
+
+    def _allowed(self, area_bytes: int) -> tuple[int, int]:
+        limits = self._job.limits
+        cpu_s = int(limits.load_cpu_s + limits.program_cpu_s) + 1
+        return cpu_s, limits.memory_mb * 2**20 + area_bytes
 
     def _task(self, role: int, first: int) -> Task:
         """What the child of a role is told: a program never sees a check."""
@@ -126,8 +139,6 @@ class Session:
             entry_point=self._job.entry_point,
             calls=tuple(given),
             seed=self._job.seed,
-            memory_bytes=limits.memory_mb * 2**20,
-            cpu_s=int(limits.load_cpu_s + limits.program_cpu_s) + 1,
             output_bytes=limits.output_bytes,
             encoding_bytes=limits.encoding_bytes,
         )

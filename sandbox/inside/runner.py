@@ -7,10 +7,8 @@ so that a program which patches a module by accident still gets its outputs repo
 """
 
 from collections.abc import Callable
-from gc import enable as enable_gc
 from marshal import loads
 from mmap import mmap
-from os import _exit
 from sys import modules
 from time import thread_time
 from types import ModuleType
@@ -18,8 +16,8 @@ from typing import Any, Protocol
 
 from sandbox.encoding import Unencodable, encode, encode_exception
 from sandbox.inside.frames import Code, Full, Writer
-from sandbox.inside.job import Task, arguments
-from sandbox.inside.quiet import Streams
+from sandbox.inside.job import Fields, Task, arguments
+from sandbox.inside.quiet import HELD_BACK, Streams
 
 
 class Server(Protocol):
@@ -49,23 +47,32 @@ _OUTPUT, _UNENCODABLE, _NO_ARGS = int(Code.OUTPUT), int(Code.UNENCODABLE), int(C
 _END, _FULL = int(Code.END), int(Code.FULL)
 
 
-def run(task: Task, out: Writer, streams: Streams, server: Server | None = None) -> None:
-    """Do the whole task and end the process."""
-    perform(task, out, streams, server)
-    _exit(0)
+def perform(
+    task: Fields,
+    out: Writer,
+    streams: Streams,
+    namespace: dict[str, Any],
+    server: Server | None = None,
+) -> None:
+    """Do the whole task.
 
-
-def perform(task: Task, out: Writer, streams: Streams, server: Server | None = None) -> None:
-    """Do the whole task."""
-    program, entry_point, calls, seed, _, _, most_printed, most_encoded = task
+    Args:
+        task: As a plain tuple, which costs a child less than a ``Task``.
+        out: Takes what comes of it.
+        streams: The standard streams.
+        namespace: Of the module that the program becomes.
+        server: Makes the calls of checks.
+    """
+    program, entry_point, calls, seed, most_printed, most_encoded = task
     write = out.write
+    seeded = "random" in program
     try:
-        function = _load(program, entry_point, seed, out)
+        function = _load(program, entry_point, seed if seeded else None, namespace, out)
         if function is not None:
             for index, given in calls:
                 if given is None:
                     if server is not None:
-                        server.serve(function, index, task, out, streams)
+                        server.serve(function, index, Task(*task), out, streams)
                     continue
                 started = thread_time()
                 try:
@@ -74,7 +81,8 @@ def perform(task: Task, out: Writer, streams: Streams, server: Server | None = N
                 except BaseException as error:
                     code, body = _NO_ARGS, describe(error)
                 else:
-                    seed_generators(program, seed)
+                    if seeded:
+                        seed_generators(program, seed)
                     code, body = attempt(
                         function, args, kwargs, most_printed, most_encoded, streams
                     )
@@ -107,6 +115,12 @@ def sample(values: List[int], text: str = "a b") -> Optional[dict]:
 """
 
 
+def new_module() -> dict[str, Any]:
+    """Make the module that a program becomes, ready for the next child, and give its namespace."""
+    modules[MODULE_NAME] = module = ModuleType(MODULE_NAME)
+    return module.__dict__
+
+
 def warm_up(streams: Streams, area: mmap) -> None:
     """Work through a sample before the forks.
 
@@ -115,14 +129,16 @@ def warm_up(streams: Streams, area: mmap) -> None:
     """
     sources = ["[3, 4, 8, 4]", "[0]", "[1, 2], 'x' * 9", "[], text='abc'"] * 8
     calls = tuple((i, arguments(source)) for i, source in enumerate(sources))
-    task = Task(_SAMPLE, "sample", calls, 0, 0, 0, 1000, 100_000)
+    task = Task(_SAMPLE, "sample", calls, 0, 100_000, 100_000)
     for _ in range(3):
-        perform(task, Writer(area), streams)
+        perform(task, Writer(area), streams, new_module())
         del modules[MODULE_NAME]
         area[:] = bytes(len(area))
 
 
-def _load(program: str, entry_point: str, seed: int, out: Writer) -> Callable[..., Any] | None:
+def _load(
+    program: str, entry_point: str, seed: int | None, namespace: dict[str, Any], out: Writer
+) -> Callable[..., Any] | None:
     """Load the program and give its entry point, or say why there is none."""
     code, body = _LOADED, ""
     try:
@@ -132,10 +148,8 @@ def _load(program: str, entry_point: str, seed: int, out: Writer) -> Callable[..
     except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
         code, body = _SYNTAX, describe(error)
     else:
-        modules[MODULE_NAME] = module = ModuleType(MODULE_NAME)
-        namespace = module.__dict__
-        seed_generators(program, seed)
-        enable_gc()
+        if seed is not None:
+            seed_generators(program, seed)
         try:
             exec(compiled, namespace)
             if entry_point not in namespace:
@@ -175,7 +189,8 @@ def attempt(
     Returns:
         A frame's code and body.
     """
-    streams.start()
+    taken = streams.taken
+    taken[0] = 0
     try:
         value = function(*args, **kwargs)
         code, body = _VALUE, encode(value, max_bytes=most_encoded)
@@ -185,15 +200,13 @@ def attempt(
         code, body = _UNENCODABLE, str(error)
     except BaseException as error:
         code, body = _ERROR, describe(error)
-    printed = streams.printed()
-    if printed > most_printed:
-        body = f"printed {printed} bytes, at most {most_printed} are allowed"
-        return _OUTPUT, body
+    if taken[0] + HELD_BACK > most_printed and (printed := streams.printed()) > most_printed:
+        return _OUTPUT, f"printed {printed} bytes, at most {most_printed} are allowed"
     return code, body
 
 
 def seed_generators(source: str, seed: int) -> None:
-    """Fix the random generators that a source can have meant to use."""
+    """Fix the random generators that a source can have meant to use, if it names any."""
     if "random" not in source:
         return
     import random

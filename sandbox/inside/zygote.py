@@ -44,12 +44,12 @@ def _prepare(control: _socket.socket, plan: Plan) -> tuple[Callable[[], NoReturn
     packages = imports.find_packages(list(plan.package_folders))
     report["preloaded"] = len(imports.prepare(packages, wide=plan.wide))
     gc.collect()
-    pages.fill_holes()
     # What every child runs is loaded last, into fresh memory, and so lies together.
     from sandbox.inside import forks, runner
     from sandbox.inside.locks import make_locks
     from sandbox.inside.quiet import Streams
 
+    desk = _map_desk(*plan.desk)
     streams = Streams()
     streams.install()
     with mmap.mmap(-1, 1 << 16) as area:
@@ -70,10 +70,19 @@ def _prepare(control: _socket.socket, plan: Plan) -> tuple[Callable[[], NoReturn
         if layer in plan.layers:
             report[layer] = _take(layer, step)
     short_filter = lockdown.Filter(plan.child_filter)
-    lock = make_locks(own_bytes, short_filter, plan.own_pid_at)
+    locks = make_locks(own_bytes, short_filter, plan.own_pid_at)
     own_group = "seccomp" not in plan.layers
-    host = forks.Host(control, streams, lock, own_group)
+    host = forks.Host(control, streams, locks, own_group, *desk)
     return lambda: forks.serve(host), marshal.dumps(report)
+
+
+def _map_desk(task_fd: int, area_fd: int) -> tuple[mmap.mmap, mmap.mmap]:
+    """The task's place, which cannot be written here, and the result area."""
+    task = mmap.mmap(task_fd, 0, access=mmap.ACCESS_READ)
+    area = mmap.mmap(area_fd, 0)
+    os.close(task_fd)
+    os.close(area_fd)
+    return task, area
 
 
 def _take(layer: str, step: Callable[[], Any]) -> Any:
@@ -109,6 +118,6 @@ def _settle() -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "sandbox"]:
         del sys.modules[name]
     gc.collect()
-    gc.disable()
+    pages.fill_holes()
     gc.set_threshold(*_GC_THRESHOLDS)
     gc.freeze()

@@ -185,3 +185,43 @@ class Entry:
 f = Entry()
 """
     assert owner.call(program, "1").encoding == "2"
+
+
+def find_task() -> str:
+    """A program that reaches the memory from which its own task was read."""
+    return """
+import mmap, sys
+def task():
+    frame = sys._getframe()
+    while frame:
+        for value in list(frame.f_locals.values()):
+            if type(value) is mmap.mmap and value[:1] != bytes(1) and b'def f' in value[:]:
+                return value
+        frame = frame.f_back
+"""
+
+
+def test_frames_far_back_in_the_result_area_do_not_reach_the_next_program(owner):
+    program = f"""{find_by_stack()}
+import os
+def f():
+    a = area()
+    forged = frame(5, 0, b'41')
+    a[:] = (forged * (len(a) // len(forged) + 1))[:len(a)]
+    os._exit(0)
+"""
+    owner.run(program)
+    died = owner.run("import os\ndef f(): os._exit(0)")
+    assert [o.kind for o in died.outcomes] == [Kind.CRASH]
+
+
+@pytest.mark.parametrize("act", ["task()[0] = 1", "memoryview(task())[0] = 1", "task().resize(1)"])
+def test_a_task_cannot_be_changed_by_its_program(owner, act):
+    outcome = owner.call(f"{find_task()}\ndef f():\n    {act}")
+    assert (outcome.kind, outcome.message[:9]) == (Kind.ERROR, "TypeError")
+
+
+def test_nothing_of_the_task_before_is_left(owner):
+    owner.run("def f(x): return x  # " + "the secret of another program " * 100, "0")
+    outcome = owner.call(f"{find_task()}\ndef f(): return b'the sec' + b'ret of' in task()[:]")
+    assert outcome.encoding == "false"
