@@ -1,6 +1,7 @@
 """Scores, statistics and reports from a run's tables; polars only, no Ray."""
 
 from analysis.audit import Audit, audit_run, render_audit
+from analysis.blame import Blame, measure_blame, render_blame
 from analysis.compare import Comparison, Run, compare_runs
 from analysis.compare_report import render_comparison
 from analysis.correlate import Correlations, correlate, read_labels, render_correlations
@@ -20,6 +21,7 @@ from analysis.unroll import unroll
 __all__ = [
     "SCORINGS",
     "Audit",
+    "Blame",
     "ChainMetrics",
     "Comparison",
     "Correlations",
@@ -36,12 +38,14 @@ __all__ = [
     "compare_runs",
     "correlate",
     "default_columns",
+    "measure_blame",
     "measure_spending",
     "read_labels",
     "read_recorded",
     "read_run",
     "recorded_scores",
     "render_audit",
+    "render_blame",
     "render_comparison",
     "render_correlations",
     "render_report",

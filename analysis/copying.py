@@ -136,6 +136,7 @@ def _without(tables: RunTables, chains: Sequence[str]) -> RunTables:
         steps=tables.steps.filter(kept),
         outcomes=tables.outcomes.filter(kept),
         completions=tables.completions.filter(kept),
+        resamples=tables.resamples.filter(kept),
     )
 
 

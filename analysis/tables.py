@@ -5,7 +5,7 @@ in the other folders beyond that is not read.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -75,25 +75,49 @@ OUTCOMES = pl.Schema(
     }
 )
 
+_ANSWER = {
+    "request_id": pl.String,
+    "prompt_key": pl.String,
+    "prompt": pl.String,
+    "text": pl.String,
+    "prompt_tokens": pl.Int32,
+    "completion_tokens": pl.Int32,
+    "finish_reason": pl.String,
+    "logprob": pl.Float64,
+    "attempts": pl.Int32,
+    "asked_at": pl.Float64,
+    "seconds": pl.Float64,
+    "error_kind": pl.String,
+    "error_message": pl.String,
+}
+
 COMPLETIONS = pl.Schema(
     {
         **_STEP_KEY,
         "role": pl.String,
         "model": pl.String,
         "sampling": pl.String,
-        "request_id": pl.String,
-        "prompt_key": pl.String,
-        "prompt": pl.String,
-        "text": pl.String,
-        "prompt_tokens": pl.Int32,
-        "completion_tokens": pl.Int32,
-        "finish_reason": pl.String,
-        "logprob": pl.Float64,
-        "attempts": pl.Int32,
-        "asked_at": pl.Float64,
-        "seconds": pl.Float64,
-        "error_kind": pl.String,
-        "error_message": pl.String,
+        **_ANSWER,
+    }
+)
+
+RESAMPLES = pl.Schema(
+    {
+        **_STEP_KEY,
+        "from_step": pl.Int32,
+        "index": pl.Int32,
+        "finding": pl.String,
+        "pl": pl.String,
+        "extraction": pl.String,
+        "load": pl.String,
+        "load_message": pl.String,
+        "verdict": pl.String,
+        "cpu_s": pl.Float64,
+        "comparable": pl.Int32,
+        "matching": pl.Int32,
+        "model": pl.String,
+        "sampling": pl.String,
+        **_ANSWER,
     }
 )
 
@@ -104,16 +128,19 @@ RUN_TABLES = {
     "outcomes": OUTCOMES,
     "completions": COMPLETIONS,
 }
+EXTRA_TABLES = {"resamples": RESAMPLES}
+"""Tables that a run may lack."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunTables:
-    """The four tables of a chain run; columns as in the schemas of this module."""
+    """The tables of a chain run; columns as in the schemas of this module."""
 
     chains: pl.LazyFrame
     steps: pl.LazyFrame
     outcomes: pl.LazyFrame
     completions: pl.LazyFrame
+    resamples: pl.LazyFrame = field(default_factory=lambda: pl.LazyFrame(schema=RESAMPLES))
 
 
 def read_run(path: Path) -> RunTables:
@@ -128,7 +155,8 @@ def read_run(path: Path) -> RunTables:
     if not any((path / table).is_dir() for table in RUN_TABLES):
         raise UserError(f"{path}: no run there (no {COMMIT_TABLE}/ folder); give a run folder")
     names = sorted(shard.name for shard in (path / COMMIT_TABLE).glob("*.parquet"))
-    return RunTables(**{table: _scan(path / table, names) for table in RUN_TABLES})
+    extra = [table for table in EXTRA_TABLES if (path / table).is_dir()]
+    return RunTables(**{table: _scan(path / table, names) for table in (*RUN_TABLES, *extra)})
 
 
 def check_complete(tables: RunTables) -> None:
@@ -185,7 +213,7 @@ _COUNTS = ("tests", "comparable", "matching")
 
 
 def _scan(folder: Path, names: Sequence[str]) -> pl.LazyFrame:
-    schema = RUN_TABLES[folder.name]
+    schema = (RUN_TABLES | EXTRA_TABLES)[folder.name]
     if not names:
         return pl.LazyFrame(schema=schema)
     shards = [folder / name for name in names]

@@ -229,10 +229,16 @@ class ChainConfig:
     """Set by ``chain.describer=CARD`` (conf/model/): describes the programs; null: the model."""
     audit: float = 0.0
     """Share of chains that are run on although they repeat themselves, to check that they do."""
+    blame: int = 0
+    """Programs to sample again from the description at which a chain broke, which tells whether
+    the description or the program is to blame; 0 asks for none."""
+    blame_temperature: float = 0.8
+    """Temperature of these programs where the chain itself is greedy; else they take its own."""
 
     def __post_init__(self) -> None:
         _at_least("chain.length", self.length, 1)
         _at_least("chain.samples", self.samples, 1)
+        _at_least("chain.blame", self.blame, 0)
         _one_of("chain.start", self.start, CHAIN_STARTS)
         for rule in self.stop:
             _one_of("chain.stop", rule, STOP_RULES)
@@ -240,6 +246,11 @@ class ChainConfig:
             raise UserError(f"chain.audit is a share between 0 and 1, got {self.audit:g}")
         if self.audit and self.sampling.temperature > 0:
             raise UserError("chain.audit checks early stop, which needs a temperature of 0")
+        if self.blame_temperature <= 0:
+            raise UserError(
+                "chain.blame_temperature must be above 0, or all programs would be the same; "
+                f"got {self.blame_temperature:g}"
+            )
         if self.samples > 1 and self.sampling.temperature == 0:
             raise UserError(
                 "chain.samples above 1 repeats one greedy chain; set chain.sampling.temperature"

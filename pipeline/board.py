@@ -35,6 +35,13 @@ class Board:
         return self.standing
 
 
+def count_resamples(rows: list[dict[str, Any]]) -> tuple[int, int, int]:
+    """Return how many of these chains were sampled again, and their requests and tokens there."""
+    answers = [made["generation"]["answer"] for row in rows for made in row["resamples"]]
+    chains = sum(bool(row["resamples"]) for row in rows)
+    return chains, len(answers), sum(answer["completion_tokens"] or 0 for answer in answers)
+
+
 def count_step(rows: list[dict[str, Any]], step: int) -> tuple[int, int, int]:
     """Return how many of these chains made this step, and their requests and tokens in it."""
     chains = requests = tokens = 0

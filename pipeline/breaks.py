@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis.blame import FINDINGS
 from analysis.broken import CLOSING, INCOMPARABLE, OUTPUTS
 from pipeline.commands import Command
 from pipeline.display import shorten, show_value
@@ -23,6 +24,7 @@ WIDTH = 60
 def _broken(words: list[str]) -> int:
     from rich.console import Console
 
+    from analysis.blame import blamed_chains, measure_blame, render_blame
     from analysis.broken import broken_chains
     from analysis.copying import measure_copying, render_copying
     from pipeline.stored_run import read_stored, show_texts
@@ -32,15 +34,23 @@ def _broken(words: list[str]) -> int:
     problems = run.problems()
     length = run.config.chain.length
     rows = broken_chains(run.tables, length).rows(named=True)
-    shown = [_explain(row, problems[row["problem_id"]]) for row in rows]
+    blamed = {row["chain_id"]: row for row in blamed_chains(run.tables, length).to_dicts()}
+    shown = [
+        _explain(row, problems[row["problem_id"]]) | _blame(blamed[row["chain_id"]]) for row in rows
+    ]
+    blame = measure_blame(run.tables, length) if run.config.chain.blame else None
     copying = measure_copying(show_texts(run.tables, problems), length, seed=run.config.seed)
     if given.flag("json"):
-        print(json.dumps({"broken": shown, "copying": copying.to_json()}, indent=2))
+        parts = {"blame": blame.to_json() if blame else None, "copying": copying.to_json()}
+        print(json.dumps({"broken": shown, **parts}, indent=2))
         return 0
     for line in _lines(shown, run):
         print(line)
+    console = Console(highlight=False)
+    if blame:
+        console.print(render_blame(blame))
     print()
-    Console(highlight=False).print(render_copying(copying))
+    console.print(render_copying(copying))
     return 0
 
 
@@ -64,6 +74,10 @@ def _explain(row: dict[str, Any], problem: Problem) -> dict[str, Any]:
     }
 
 
+def _blame(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in ("blame", "sampled", *FINDINGS)}
+
+
 def _outcome(row: dict[str, Any], side: str) -> str | None:
     kind = row[f"{side}_kind"]
     if kind is None:
@@ -79,7 +93,7 @@ def _lines(shown: list[dict[str, Any]], run: "StoredRun") -> Iterator[str]:
     kinds = ", ".join(f"{reason} {count}" for reason, count in counts)
     yield f"{len(shown)} of {chains} chains broke" + (f": {kinds}" if kinds else "")
     for row in shown:
-        yield f"{row['chain_id']}, {_where(row)}: {_what(row)}"
+        yield f"{row['chain_id']}, {_where(row)}: {_what(row)}{_who(row)}"
 
 
 def _where(row: dict[str, Any]) -> str:
@@ -99,13 +113,22 @@ def _what(row: dict[str, Any]) -> str:
     }[row["reason"]]
 
 
+def _who(row: dict[str, Any]) -> str:
+    """Return who is to blame, with the counts, if anyone asked."""
+    if row["blame"] is None:
+        return ""
+    counts = f"{row['agrees']} agree, {row['differs']} differ of {row['sampled']} more programs"
+    return f"; blame: {row['blame']}" + (f" ({counts})" if row["sampled"] else "")
+
+
 BREAK_COMMANDS = {
     "broken": Command(
         "list where a run's chains broke",
         """usage: ./launch.sh broken RUN [json=true]
 
 For every chain whose behaviour changed: the first transition that changed it and the first test
-that shows it, with what it came to before and after; or that the model gave no program. Then how
+that shows it, with what it came to before and after; or that the model gave no program. Of a run
+with chain.blame=K also whether the description or the program is to blame. Then how
 many descriptions copy the code they describe, and SC without their chains (docs/scoring.md).""",
         _broken,
     ),

@@ -125,4 +125,4 @@ def _count(progress: Progress, chains: list[dict[str, Any]]) -> None:
             part is not None and part["answer"] is not None
             for step in chain["steps"]
             for part in (step["summary"], step["generation"])
-        )
+        ) + len(chain["resamples"])

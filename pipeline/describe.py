@@ -10,8 +10,11 @@ def describe(config: RunConfig, plan: ChainPlan) -> str:
 
 
 def _stages(plan: ChainPlan) -> list[str]:
-    lines = [f"Stages ({plan.length + 1} rounds, each one Ray Data operator):"]
-    for title, round_ in (("round 0", plan.rounds[0]), (f"rounds 1-{plan.length}", plan.rounds[1])):
+    lines = [f"Stages ({_operators(plan)} rounds, each one Ray Data operator):"]
+    rounds = [("round 0", plan.rounds[0]), (f"rounds 1-{plan.length}", plan.rounds[1])]
+    if plan.afterwards:
+        rounds.append(("of chains that have ended", plan.afterwards))
+    for title, round_ in rounds:
         lines.append(f"  {title}")
         for stage in round_:
             on = f"  (waits for the {stage.uses})" if stage.uses else ""
@@ -19,6 +22,10 @@ def _stages(plan: ChainPlan) -> list[str]:
             lines.append(f"      reads  {describe_columns(stage.reads)}")
             lines.append(f"      writes {describe_columns(stage.writes)}")
     return lines
+
+
+def _operators(plan: ChainPlan) -> int:
+    return len(plan.rounds) + bool(plan.afterwards)
 
 
 def _resources(config: RunConfig, plan: ChainPlan) -> list[str]:
@@ -31,7 +38,7 @@ def _resources(config: RunConfig, plan: ChainPlan) -> list[str]:
         *_describer(config, gpus),
         f"  sandbox    {plan.sandbox_actors} actor(s), 1 CPU each,"
         f" isolation {config.sandbox.isolation}",
-        f"  stages     {len(plan.rounds)} actor(s), {config.cluster.stage_cpus:g} CPUs each",
+        f"  stages     {_operators(plan)} actor(s), {config.cluster.stage_cpus:g} CPUs each",
         f"  CPUs       {budget.needed:g} needed, {budget.available:g} available: enough",
     ]
 
@@ -49,7 +56,7 @@ def _describer(config: RunConfig, gpus: float) -> list[str]:
 def _work(config: RunConfig, plan: ChainPlan) -> list[str]:
     sampling = config.chain.sampling
     tokens = plan.chains * (
-        (plan.length + 1) * sampling.generate_max_tokens
+        (plan.length + 1 + plan.blame) * sampling.generate_max_tokens
         + plan.length * sampling.summarize_max_tokens
     )
     return [

@@ -9,7 +9,7 @@ import pyarrow as pa
 from conf import ClusterConfig, RunConfig, UserError
 from pipeline.round import check_stages
 from pipeline.schemas import CHAIN_ROW
-from pipeline.stages import Stage, round_stages
+from pipeline.stages import Stage, last_stages, round_stages
 
 MOST_ROWS_PER_BLOCK = 32
 BLOCKS_IN_FLIGHT = 64
@@ -40,12 +40,16 @@ class ChainPlan:
     rows_per_block: int
     sandbox_actors: int
     budget: CpuBudget
+    afterwards: tuple[type[Stage], ...] = ()
+    """Stages of a last round, of chains that have ended."""
+    blame: int = 0
+    """Requests that a chain makes there at most."""
 
     @property
     def most_requests(self) -> int:
         """Requests of a run in which no chain stops early."""
         asking = [stage for stages in self.rounds for stage in stages if stage.uses == "engine"]
-        return self.chains * len(asking)
+        return self.chains * (len(asking) + self.blame)
 
 
 def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
@@ -61,11 +65,12 @@ def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
     """
     steps = range(config.chain.length + 1)
     rounds = tuple(tuple(round_stages(step, config.chain)) for step in steps)
-    check_stages((stage for stages in rounds for stage in stages), CHAIN_ROW)
+    afterwards = tuple(last_stages(config.chain))
+    check_stages([*(stage for stages in rounds for stage in stages), *afterwards], CHAIN_ROW)
     describer = config.chain.describer
     engines = config.engine.replicas + (describer.replicas if describer else 0)
     replicas = config.engine.cpus_per_replica * engines
-    stages = config.cluster.stage_cpus * len(rounds)
+    stages = config.cluster.stage_cpus * (len(rounds) + bool(afterwards))
     actors = config.sandbox.actors or max(1, math.floor(cpus - replicas - stages))
     budget = CpuBudget(cpus, replicas, float(actors), stages)
     _check_budget(budget, engines)
@@ -76,6 +81,8 @@ def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
         rows_per_block=config.cluster.rows_per_block or _rows_per_block(chains),
         sandbox_actors=actors,
         budget=budget,
+        afterwards=afterwards,
+        blame=config.chain.blame,
     )
 
 

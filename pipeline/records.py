@@ -111,6 +111,17 @@ class Step(TypedDict):
     execution: Execution | None
 
 
+class Resample(TypedDict):
+    """One more program from the description at which a chain broke."""
+
+    index: int
+    from_step: int
+    to_step: int
+    generation: Generation
+    execution: Execution | None
+    finding: str
+
+
 class Stop(TypedDict):
     """Why and where a chain ended."""
 

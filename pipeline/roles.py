@@ -61,6 +61,16 @@ def make_sampling(config: RunConfig, role: str, *, seed: int | None = None) -> S
     )
 
 
+def make_resampling(config: RunConfig, *, seed: int | None = None) -> Sampling:
+    """Return the parameters of programs that are sampled again where a chain broke.
+
+    They are those of the chain's own programs, but never greedy, for then all would be the same.
+    """
+    chain = config.chain
+    temperature = chain.sampling.temperature or chain.blame_temperature
+    return replace(make_sampling(config, GENERATE), temperature=temperature, seed=seed)
+
+
 def answer_proper(text: str, model: ModelConfig) -> str:
     """Return the part of a completion that is the answer: all of it, unless the model's card says
     after which mark it begins.

@@ -35,17 +35,23 @@ def check_stages(stages: Iterable[type[Stage]], available: pa.Schema) -> None:
 
 
 class Round:
-    """Walks chains through the stages of one step."""
+    """Walks chains through the stages of one step.
 
-    def __init__(self, stages: Sequence[Stage]) -> None:
+    Args:
+        stages: in the order in which they run.
+        afterwards: walk the chains that have stopped, and those only, instead of the open ones.
+    """
+
+    def __init__(self, stages: Sequence[Stage], *, afterwards: bool = False) -> None:
         self.stages = stages
+        self.afterwards = afterwards
 
     async def walk(self, rows: Iterable[Row]) -> list[Row]:
         """Return the same chains, one step further, in the same order."""
         return await asyncio.gather(*(self._walk(row) for row in rows))
 
     async def _walk(self, row: Row) -> Row:
-        if _has_stopped(row):
+        if _has_stopped(row) is not self.afterwards:
             return row
         for stage in self.stages:
             if stage.takes_stopped or not _has_stopped(row):

@@ -10,7 +10,14 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
-from analysis import audit_run, read_run, render_audit, render_report
+from analysis import (
+    audit_run,
+    measure_blame,
+    read_run,
+    render_audit,
+    render_blame,
+    render_report,
+)
 from analysis.broken import broken_chains
 from conf import RunConfig, UserError
 from pipeline.chain import ShardWriter, make_chains
@@ -222,9 +229,12 @@ class ChainJob:
         tables = read_run(self.folder.path)
         metrics = score_run(tables, self.config)
         audit = audit_run(tables) if self.config.chain.audit else None
-        content = metrics.to_json() | ({"audit": audit.to_json()} if audit else {})
+        chain = self.config.chain
+        blame = measure_blame(tables, chain.length) if chain.blame else None
+        extras = {"audit": audit, "blame": blame}
+        content = metrics.to_json() | {name: e.to_json() for name, e in extras.items() if e}
         path = self.folder.write_json("metrics.json", content)
-        broken = broken_chains(tables, self.config.chain.length)
+        broken = broken_chains(tables, chain.length)
         self.tracking.scored(self.folder.read_json("manifest.json"), Result(content, broken))
         files = {
             "tables": self.folder.path,
@@ -235,6 +245,8 @@ class ChainJob:
         console.print(render_report(metrics, files, wall_s=wall_s))
         if audit:
             console.print(render_audit(audit))
+        if blame:
+            console.print(render_blame(blame))
 
 
 def _describer_facts(describer: EngineHandle | None) -> dict[str, Any] | None:

@@ -14,17 +14,20 @@ import ray
 from ray.data import ActorPoolStrategy, DataContext
 
 from conf import RunConfig
-from pipeline.board import count_step
+from pipeline.board import count_resamples, count_step
 from pipeline.plan import BLOCKS_IN_FLIGHT, ChainPlan
 from pipeline.round import Round
 from pipeline.schemas import CHAIN_ROW
-from pipeline.stages import StageContext, round_stages
+from pipeline.stages import StageContext, last_stages, round_stages
 from sandbox.pool import SandboxPool
 from serve.client import ClientSpec, EngineClient
 
 
 class RoundActor:
-    """The Ray Data side of a round: opens the shared services, walks blocks, reports."""
+    """The Ray Data side of a round: opens the shared services, walks blocks, reports.
+
+    The step after a chain's last is the round of chains that have ended.
+    """
 
     def __init__(
         self,
@@ -44,12 +47,15 @@ class RoundActor:
         )
         self.step = step
         self.board = board
-        self.round = Round([make(context) for make in round_stages(step, config.chain)])
+        last = step > config.chain.length
+        stages = last_stages(config.chain) if last else round_stages(step, config.chain)
+        self.round = Round([make(context) for make in stages], afterwards=last)
 
     async def __call__(self, table: pa.Table) -> pa.Table:
         """Walk a block of chains through the round."""
         rows = await self.round.walk(table.to_pylist())
-        self.board.report.remote(self.step, *count_step(rows, self.step))
+        counts = count_resamples(rows) if self.round.afterwards else count_step(rows, self.step)
+        self.board.report.remote(self.step, *counts)
         return pa.Table.from_pylist(rows, schema=CHAIN_ROW)
 
 
@@ -86,7 +92,7 @@ def stream_chains(
         max_concurrent_calls_per_actor=BLOCKS_IN_FLIGHT,
         max_tasks_in_flight_per_actor=2 * BLOCKS_IN_FLIGHT,
     )
-    for step in range(plan.length + 1):
+    for step in range(plan.length + 1 + bool(plan.afterwards)):
         data = data.map_batches(
             RoundActor,
             fn_constructor_args=(config, step, engine, describer, sandbox, board),

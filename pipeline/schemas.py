@@ -103,6 +103,17 @@ STEP = pa.struct(
     ]
 )
 
+RESAMPLE = pa.struct(
+    [
+        _required("index", pa.int32()),
+        _required("from_step", pa.int32()),  # whose program was described
+        _required("to_step", pa.int32()),  # whose description was written from once more
+        _required("generation", GENERATION),
+        pa.field("execution", EXECUTION),  # null when there was no program
+        _required("finding", pa.string()),  # pipeline.blaming.Finding
+    ]
+)
+
 STOP = pa.struct(
     [
         _required("reason", pa.string()),  # pipeline.records.StopReason
@@ -126,6 +137,7 @@ CHAIN_ROW = pa.schema(
         pa.field("execution", EXECUTION),
         _required("steps", pa.list_(STEP)),  # finished steps, in order
         pa.field("stop", STOP),  # null while the chain is open
+        _required("resamples", pa.list_(RESAMPLE)),  # where the chain broke, if asked for
     ]
 )
 
@@ -195,9 +207,33 @@ COMPLETIONS = pa.schema(
     ]
 )
 
+RESAMPLES = pa.schema(
+    [
+        _required("chain_id", pa.string()),
+        _required("problem_id", pa.string()),
+        _required("sample", pa.int32()),
+        _required("step", pa.int32()),  # whose description it was written from
+        _required("from_step", pa.int32()),  # whose program was described
+        _required("index", pa.int32()),
+        _required("finding", pa.string()),
+        pa.field("pl", TEXT),
+        _required("extraction", pa.string()),
+        pa.field("load", pa.string()),
+        pa.field("load_message", pa.string()),
+        pa.field("verdict", pa.string()),  # null when nothing ran
+        pa.field("cpu_s", pa.float64()),
+        _required("comparable", pa.int32()),  # outcomes comparable with those of from_step
+        _required("matching", pa.int32()),  # of those, equal to it
+        _required("model", pa.string()),
+        _required("sampling", pa.string()),
+        *ANSWER,
+    ]
+)
+
 RUN_TABLES = {
     "chains": CHAINS,
     "steps": STEPS,
     "outcomes": OUTCOMES,
     "completions": COMPLETIONS,
+    "resamples": RESAMPLES,
 }

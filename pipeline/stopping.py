@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from conf import RunConfig
-from pipeline.records import Answer, Outcome, Stop, StopReason
+from pipeline.records import Answer, Execution, Generation, Outcome, Stop, StopReason
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,17 @@ def is_audited(config: RunConfig, chain_id: str) -> bool:
 def mismatched(outcomes: Iterable[Outcome]) -> bool:
     """Tell whether any test came out differently than one step before."""
     return any(outcome["matches_previous"] is False for outcome in outcomes)
+
+
+def cut_off(generation: Generation | None, execution: Execution | None) -> bool:
+    """Tell whether the token limit came before a program's end and left it unloadable."""
+    return (
+        generation is not None
+        and generation["answer"] is not None
+        and execution is not None
+        and generation["answer"]["finish_reason"] == "length"
+        and execution["load"] == "syntax"
+    )
 
 
 def failure_stop(answer: Answer, taken: str | None, *, step: int) -> Stop | None:

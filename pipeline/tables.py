@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from conf import RunConfig
-from pipeline.records import Answer, Execution, Step
-from pipeline.roles import GENERATE, ROLES, SUMMARIZE, make_sampling
+from pipeline.records import Answer, Execution, Resample, Step
+from pipeline.roles import GENERATE, ROLES, SUMMARIZE, make_resampling, make_sampling
 from pipeline.schemas import CHAIN_ROW, RUN_TABLES
 
 Rows = list[dict[str, Any]]
@@ -31,6 +31,7 @@ def open_chains(problems: pa.Table, config: RunConfig, *, finished: set[str]) ->
             "execution": None,
             "steps": [],
             "stop": None,
+            "resamples": [],
         }
         for problem in problems.to_pylist()
         for sample in range(config.chain.samples)
@@ -57,6 +58,7 @@ def to_tables(
     """
     rows: dict[str, Rows] = {name: [] for name in RUN_TABLES}
     sampling = sampling_texts(config)
+    resampling = make_resampling(config).to_json()
     for chain in chains:
         rows["chains"].append(_chain(chain, config.chain.length))
         for step in chain["steps"]:
@@ -67,6 +69,8 @@ def to_tables(
                 by = describer if describer and role == SUMMARIZE else model
                 asked = {"role": role, "model": by, "sampling": sampling[role]}
                 rows["completions"].append(key | asked | answer)
+        asked = {"model": model, "sampling": resampling}
+        rows["resamples"] += [_resample(chain, made) | asked for made in chain["resamples"]]
     return {
         name: pa.Table.from_pylist(rows[name], schema=schema) for name, schema in RUN_TABLES.items()
     }
@@ -123,6 +127,29 @@ def _step(step: Step) -> dict[str, Any]:
         "tests": len(matches),
         "comparable": sum(match is not None for match in matches),
         "matching": sum(match is True for match in matches),
+    }
+
+
+def _resample(chain: dict[str, Any], made: Resample) -> dict[str, Any]:
+    generation, execution = made["generation"], made["execution"]
+    matches = [outcome["matches_previous"] for outcome in _outcomes(execution)]
+    return {
+        "chain_id": chain["chain_id"],
+        "problem_id": chain["problem_id"],
+        "sample": chain["sample"],
+        "step": made["to_step"],
+        "from_step": made["from_step"],
+        "index": made["index"],
+        "finding": made["finding"],
+        "pl": generation["pl"],
+        "extraction": generation["extraction"],
+        "load": execution["load"] if execution else None,
+        "load_message": execution["load_message"] if execution else None,
+        "verdict": execution["verdict"] if execution else None,
+        "cpu_s": execution["cpu_s"] if execution else None,
+        "comparable": sum(match is not None for match in matches),
+        "matching": sum(match is True for match in matches),
+        **(generation["answer"] or {}),
     }
 
 

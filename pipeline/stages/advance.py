@@ -7,7 +7,7 @@ from pipeline.roles import SUMMARIZE, make_book
 from pipeline.schemas import CHAIN_ROW
 from pipeline.stages.base import Row, Stage, StageContext, columns
 from pipeline.state import shown_program
-from pipeline.stopping import Closure, allowed_closure, make_stop, mismatched
+from pipeline.stopping import Closure, allowed_closure, cut_off, make_stop, mismatched
 
 
 class Advance(Stage):
@@ -55,7 +55,7 @@ class Advance(Stage):
         }
 
     def _decide(self, row: Row, steps: list[Step]) -> Stop | None:
-        if _cut_off(steps[-1]):
+        if cut_off(row["generation"], row["execution"]):
             return make_stop(
                 StopReason.TRUNCATED, self.step, message="the token limit left half a program"
             )
@@ -98,15 +98,3 @@ class Advance(Stage):
 
 def _outcomes(step: Step) -> list[Outcome]:
     return step["execution"]["outcomes"] if step["execution"] else []
-
-
-def _cut_off(step: Step) -> bool:
-    """Tell whether the token limit came before the program's end and left it unloadable."""
-    generation, execution = step["generation"], step["execution"]
-    return (
-        generation is not None
-        and generation["answer"] is not None
-        and execution is not None
-        and generation["answer"]["finish_reason"] == "length"
-        and execution["load"] == "syntax"
-    )

@@ -78,3 +78,13 @@ def test_an_audit_runs_every_chain_to_its_end_and_finds_the_fake_engine_sound(ma
     assert audit["contradictions"] == []
     assert "Audit of early stop" in capfd.readouterr().out
     assert manifest_of(folder)["determinism"]["engine_batch_invariant"] is True
+
+
+def test_broken_chains_are_asked_again_and_the_end_of_the_run_says_who_is_to_blame(made, capfd):
+    folder = made("chain.length=2", "chain.blame=4", "chain.stop=[decided]")
+    again = table(folder, "resamples")
+    assert again.height > 0
+    assert set(again.group_by("chain_id").len()["len"]) == {4}
+    blame = json.loads((folder / "metrics.json").read_text())["blame"]
+    assert blame["requests"] == again.height
+    assert "Who is to blame where chains broke" in capfd.readouterr().out

@@ -7,7 +7,7 @@ import pyarrow as pa
 from conf import RunConfig
 from pipeline.round import Round
 from pipeline.schemas import PROBLEM
-from pipeline.stages import StageContext, round_stages
+from pipeline.stages import StageContext, last_stages, round_stages
 from pipeline.tables import open_chains
 from sandbox.types import Kind, Load, Outcome, ProgramResult
 from serve.messages import Completion, Failure
@@ -96,7 +96,8 @@ def walk_chain(model, config=None, sandbox=None, problem=None, describer=None):
             walked = await Round([make(context) for make in round_stages(step, config.chain)]).walk(
                 walked
             )
-        return walked
+        last = [make(context) for make in last_stages(config.chain)]
+        return await Round(last, afterwards=True).walk(walked)
 
     (row,) = asyncio.run(walk())
     return row

@@ -22,10 +22,10 @@ PROBLEM = {
 def run_folder(tmp_path):
     """Make a run of one chain whose model answers as scripted."""
 
-    def make(**answers):
+    def make(*words, **answers):
         data = tmp_path / "data.jsonl"
         data.write_text(json.dumps(PROBLEM) + "\n")
-        config = load_config([f"dataset.path={data}", "chain.length=1"])
+        config = load_config([f"dataset.path={data}", "chain.length=1", *words])
         problems = load_problems(config.dataset)
         row = walk_chain(ScriptedModel(**answers), config, problem=problems.to_pylist()[0])
         folder = RunFolder.create(tmp_path / "runs", "made")
@@ -59,6 +59,24 @@ def test_json_has_the_same_and_the_copying(run_folder, capsys):
     assert told["broken"] == []
     assert told["copying"]["copying"] == 1
     assert told["copying"]["sc"] == [{"step": 1, "all": 1.0, "without_copying": None, "of": 0}]
+
+
+def test_who_is_to_blame_is_told_with_the_counts(run_folder, capsys):
+    again = {f"blame-{n}_1": code(body) for n, body in enumerate(("n + n", "n * n", "n"))}
+    folder = run_folder(
+        "chain.blame=3",
+        generate_0=code("n * 2", "twice"),
+        summarize_1="Squares.",
+        generate_1=code("n * n"),
+        **again,
+    )
+    assert main(["broken", folder]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "blame: description (1 agree, 2 differ of 3 more programs)" in shown
+    assert main(["broken", folder, "json=true"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["broken"][0]["blame"] == "description"
+    assert told["blame"]["chains"] == {"description": 1, "program": 0, "undecided": 0}
 
 
 def test_a_chain_that_ended_without_a_program_says_so(run_folder, capsys):

@@ -58,3 +58,11 @@ def test_the_description_names_every_stage_and_the_cpus():
     text = describe(config, make_plan(config, chains=8, cpus=2))
     for word in ("Generate", "Summarize", "Execute", "Stop?", "1.58 needed, 2 available", "56"):
         assert word in text
+
+
+def test_programs_that_are_sampled_again_are_planned_and_described():
+    config = RunConfig(chain=ChainConfig(blame=5))
+    plan = make_plan(config, chains=8, cpus=2)
+    assert plan.most_requests == 8 * (7 + 5)
+    assert "Sample again" in describe(config, plan)
+    assert "1.6 needed" in describe(config, plan)

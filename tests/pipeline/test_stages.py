@@ -216,6 +216,7 @@ def test_a_finished_chain_fits_the_declared_schemas():
         "steps": 2,
         "outcomes": 4,
         "completions": 3,
+        "resamples": 0,
     }
     assert tables["chains"]["steps"].to_pylist() == [2]
     assert tables["steps"]["matching"].to_pylist() == [0, 2]
