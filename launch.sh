@@ -155,8 +155,11 @@ require_space() {
 }
 
 # Marked as unfinished before anything else, so that an interruption is seen whenever it comes.
-# Never empties a folder that this script did not fill.
+# Never empties a folder that this script did not fill, nor one that lies elsewhere: behind a link
+# may be another checkout's environment, in use.
 clear_environment() {
+  [[ ! -L $VENV ]] ||
+    die "$VENV is a link to $(readlink -f "$VENV"), which was not made for this checkout; remove the link or set HOLDTRUE_VENV"
   [[ -e $STATE || ! -e $VENV || -z $(ls -A "$VENV") ]] ||
     die "$VENV is not an environment that launch.sh made, and is no Python 3.11 with pip; move it away or set HOLDTRUE_VENV"
   mkdir -p "$STATE"

@@ -358,5 +358,16 @@ def test_folder_of_someone_else_is_never_emptied(checkout: Checkout, tmp_path: P
     assert precious.exists()
 
 
+def test_another_checkouts_environment_behind_a_link_is_never_emptied(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    made = tmp_path / "other" / ".venv"
+    assert checkout.launch("setup", HOLDTRUE_VENV=str(made)).returncode == 0
+    before = sorted(path.name for path in made.rglob("*"))
+    (checkout.root / ".venv").symlink_to(made)
+    assert_user_error(checkout.launch("setup"), "is a link to", str(made), "HOLDTRUE_VENV")
+    assert sorted(path.name for path in made.rglob("*")) == before
+
+
 def test_unknown_variant_is_named(checkout: Checkout) -> None:
     assert_user_error(checkout.launch(HOLDTRUE_VARIANT="tpu"), "cpu or gpu", "'tpu'")
