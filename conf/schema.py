@@ -88,7 +88,8 @@ class DatasetConfig:
     name: str = "humaneval"
     """A registered data set, or ``file`` for ``path``."""
     path: str | None = None
-    """JSONL or Parquet as in docs/data.md; null for a data set from a package."""
+    """JSONL or Parquet as in docs/data.md, or a folder laid out as a repository of the Hugging
+    Face hub; null for a data set from a package or the hub."""
     limit: int | None = None
     """Take only the first so many problems; null takes all."""
     ids: list[str] = field(default_factory=list)

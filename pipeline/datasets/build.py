@@ -65,6 +65,19 @@ def case_test(number: int, case: Case, source: str) -> Test:
     )
 
 
+def blank_test(number: int, args: str, atol: float | None, source: str) -> Test:
+    """Return a test whose expected value is what the canonical solution returns."""
+    return Test(
+        test_id=str(number),
+        args=args,
+        check=None,
+        expected=None,
+        comparator="python" if atol is None else "approx",
+        atol=atol,
+        source=source,
+    )
+
+
 def check_test(number: int, check: str, source: str) -> Test:
     """Return an assert-test."""
     return Test(

@@ -7,9 +7,9 @@ come out unlabelled, and ``pipeline.checking.label_tests`` fills them in with a 
 import math
 from typing import Any
 
-from pipeline.datasets.build import build_problem
+from pipeline.datasets.build import blank_test, build_problem
 from pipeline.datasets.fields import Record
-from pipeline.records import Problem, Test
+from pipeline.records import Problem
 
 
 def convert(record: Record, dataset: str) -> Problem:
@@ -28,20 +28,9 @@ def convert(record: Record, dataset: str) -> Problem:
         for args in record.items(field):
             if not isinstance(args, list):
                 raise record.error(f"field {field!r} must hold lists of arguments, got {args!r}")
-            problem["tests"].append(_test(len(problem["tests"]), args, atol, source))
+            call = ", ".join(map(_source, args))
+            problem["tests"].append(blank_test(len(problem["tests"]), call, atol, source))
     return problem
-
-
-def _test(number: int, args: list[Any], atol: float | None, source: str) -> Test:
-    return Test(
-        test_id=str(number),
-        args=", ".join(map(_source, args)),
-        check=None,
-        expected=None,
-        comparator="python" if atol is None else "approx",
-        atol=atol,
-        source=source,
-    )
 
 
 def _source(value: Any) -> str:

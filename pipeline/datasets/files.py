@@ -3,7 +3,7 @@
 The form is told by a file's field names; each form is one converter.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -42,6 +42,7 @@ FORMS = (
         frozenset({"task_id", "prompt", "entry_point", "base_input", "plus_input"}),
         evalplus.convert,
     ),
+    Form("mbpp-plus", frozenset({"task_id", "code", "test_list", "test"}), mbpp.convert_plus),
     Form("mbpp", frozenset({"task_id", "prompt", "code", "test_list"}), mbpp.convert),
 )
 
@@ -55,11 +56,19 @@ def read_file(path: Path) -> list[Problem]:
     """
     if not path.is_file():
         raise UserError(f"dataset.path={path}: there is no such file")
-    records = list(_records(path))
+    return convert_records(list(_records(path)), origin=str(path), dataset=dataset_name(path))
+
+
+def convert_records(records: Sequence[Record], *, origin: str, dataset: str) -> list[Problem]:
+    """Return the problems of records that are all of one form, told from the first.
+
+    Raises:
+        UserError: there are none, their form is unknown, or one is broken.
+    """
     if not records:
-        raise UserError(f"{path}: the data set is empty")
+        raise UserError(f"{origin}: the data set is empty")
     form = detect_form(records[0])
-    return [form.convert(record, dataset_name(path)) for record in records]
+    return [form.convert(record, dataset) for record in records]
 
 
 def dataset_name(path: Path) -> str:

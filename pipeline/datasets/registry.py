@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from conf import DatasetConfig, UserError
-from pipeline.datasets import files, humaneval
+from pipeline.datasets import files, hub, humaneval
 from pipeline.records import Problem
 from pipeline.schemas import PROBLEM
 
@@ -80,20 +80,39 @@ def dataset_facts(config: DatasetConfig, problems: pa.Table) -> DatasetFacts:
 
 
 def _source(config: DatasetConfig) -> Source:
+    known = hub.HUB.get(config.name)
     if config.path:
         path = Path(config.path)
+        licence = known.licence if known else "as stated by the file's owner"
+        if path.is_dir():
+            wanted = known.repository.config if known else None
+            folder = hub.Repository(str(path), config=wanted)
+            return _repository(folder, licence, config.name if known else path.resolve().name)
         return Source(
             origin=str(path),
-            licence="as stated by the file's owner",
+            licence=licence,
             version=lambda: f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}",
             read=lambda: files.read_file(path),
         )
+    if known:
+        return _repository(known.repository, known.licence, config.name)
     if config.name not in PACKAGED:
         raise UserError(
-            f"dataset.name={config.name!r} is unknown; choose one of {', '.join(PACKAGED)}, "
-            "or set dataset.path=FILE"
+            f"dataset.name={config.name!r} is unknown; choose one of "
+            f"{', '.join((*PACKAGED, *hub.HUB))}, or set dataset.path=FILE"
         )
     return PACKAGED[config.name]
+
+
+def _repository(repository: hub.Repository, licence: str, name: str) -> Source:
+    return Source(
+        origin=repository.origin,
+        licence=licence,
+        version=lambda: hub.load_repository(repository).version,
+        read=lambda: files.convert_records(
+            hub.load_repository(repository).records, origin=repository.origin, dataset=name
+        ),
+    )
 
 
 def _check(problems: Sequence[Problem], config: DatasetConfig) -> None:
