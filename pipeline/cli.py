@@ -1,9 +1,11 @@
 """The command line: ``COMMAND [key=value ...]``. Finds the command, prints users' mistakes."""
 
 import argparse
+import os
+import select
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from conf import RunConfig, UserError
 from pipeline.breaks import BREAK_COMMANDS
@@ -11,6 +13,8 @@ from pipeline.commands import Command
 from pipeline.stored import STORED_COMMANDS
 
 USAGE_ERROR = 2
+READER_LEFT = 141
+"""What a shell calls an end by SIGPIPE: 128 + 13."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -21,8 +25,33 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 0, 1 (checked and found wanting), 2, 130."""
+    """Run one command and return its exit status.
+
+    0; 1: checked and found wanting; 2: a user's mistake; 130: interrupted; 141: the reader of our
+    output has left, as with ``| head``, and there is nobody to say more to.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = _act(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        left = [stream for stream in (sys.stdout, sys.stderr) if _has_no_reader(stream)]
+        if not left:  # some other pipe of ours broke: a bug
+            raise
+        for stream in left:
+            # Python flushes once more as it ends, and must not fail there again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return READER_LEFT
+    return status
+
+
+def _has_no_reader(stream: TextIO) -> bool:
+    poll = select.poll()
+    poll.register(stream.fileno(), 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _act(words: list[str]) -> int:
     try:
         if not words or words[0] in ("-h", "--help", "help"):
             print(_overview())
