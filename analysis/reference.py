@@ -170,6 +170,8 @@ def _scrub(result: str, name: str) -> str:
 
     What a wrong answer shows after ``outputs`` is a value: a line number or a name in it counts.
     """
+    # The name as a word of a message, where the release masked programs inside of words: a
+    # message quotes the whole name, and ours must not change the words around it.
     result = _ADDRESS.sub("0x", result)
     if result.startswith(_WRONG_ANSWER):
         return result

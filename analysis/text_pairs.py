@@ -78,5 +78,7 @@ def run_pairs(tables: RunTables, first: pl.DataFrame, step: int = 1) -> pl.DataF
 
 
 def _masked_problem(chain: RecordedChain) -> str:
+    # Inside of words too, on purpose: so the release masked the later texts of the record, and
+    # the two that are compared must be masked alike.
     text = chain.steps[0].nl.replace(chain.function_signature, "")
     return text.replace(chain.function_name, MASK)
