@@ -26,6 +26,7 @@ _REASONS = {
     "prompt_too_long": "beyond the context: not counted from there on",
     "engine_error": "no answer: not counted from there on",
     "harness": "the judge failed: not counted from there on",
+    "not_recorded": "not in the replayed journal: not counted from there on",
 }
 _METHODS = {
     "exact": "Clopper-Pearson",

@@ -15,7 +15,7 @@ from conf import UserError
 CLOSED = ("fixed_point", "cycle")
 EARLY = (*CLOSED, "decided")
 MODEL_FAILURES = ("unparsable", "truncated")
-OUTSIDE_FAILURES = ("prompt_too_long", "engine_error", "harness")
+OUTSIDE_FAILURES = ("prompt_too_long", "engine_error", "harness", "not_recorded")
 STOP_REASONS = ("length", *EARLY, *MODEL_FAILURES, *OUTSIDE_FAILURES)
 
 _STEP_KEY = {

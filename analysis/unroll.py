@@ -12,9 +12,9 @@ degrees, and each reason is unrolled to exactly what it proves:
   come. SSC is false if a program had failed by then, else unknown; TOM and P/FM are unknown.
 - ``unparsable``, ``truncated``: the model gave no program at that step. The chain is neither
   consistent nor right from there on; TOM and P/FM compare two programs and stay undefined.
-- ``prompt_too_long``, ``engine_error``, ``harness``: not the model's doing. From that step on the
-  chain is in no numerator and no denominator, also where a score was already settled: keeping
-  the settled failures alone would pull every score down.
+- ``prompt_too_long``, ``engine_error``, ``harness``, ``not_recorded``: not the model's doing. From
+  that step on the chain is in no numerator and no denominator, also where a score was already
+  settled: keeping the settled failures alone would pull every score down.
 """
 
 import polars as pl

@@ -23,10 +23,13 @@ from rich.table import Table
 
 from benchmarks.machine import describe_machine
 from conf import RunConfig
+from pipeline.answerer import Answerer
 from pipeline.chain import ShardWriter, make_chains
 from pipeline.cluster import ray_cluster
 from pipeline.compose import load_config
 from pipeline.datasets import load_problems
+from pipeline.desk import keeping
+from pipeline.keeper import JournalRun
 from pipeline.plan import make_plan
 from pipeline.progress import Progress
 from pipeline.roles import make_sampling
@@ -86,15 +89,17 @@ def measure(config: RunConfig, scratch: Path, turns: int) -> tuple[list[Turn], l
             engine = start_engine(config, scratch)
             for turn in range(turns):
                 folder = RunFolder.create(scratch / "runs", str(turn))
-                make_chains(
-                    chains,
-                    config,
-                    plan,
-                    engine=engine.spec,
-                    sandbox=sandbox,
-                    writer=ShardWriter(folder, config, engine.model.identity),
-                    progress=Progress(Console(stderr=True), plan),
-                )
+                with keeping(JournalRun(str(folder.journal))) as keeper:
+                    make_chains(
+                        chains,
+                        config,
+                        plan,
+                        engine=Answerer.of(engine, keeper),
+                        keeper=keeper,
+                        sandbox=sandbox,
+                        writer=ShardWriter(folder, config, engine.model.identity),
+                        progress=Progress(Console(stderr=True), plan),
+                    )
                 asked = read_completions(folder.path)
                 pipeline.append(as_turn(asked))
                 seconds, texts = asyncio.run(walk(engine, config, by_chain(asked)))

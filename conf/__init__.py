@@ -2,6 +2,7 @@
 
 from conf.errors import HoldtrueError, UserError
 from conf.schema import (
+    BudgetConfig,
     ChainConfig,
     ClusterConfig,
     DatasetConfig,
@@ -18,6 +19,7 @@ from conf.schema import (
 )
 
 __all__ = [
+    "BudgetConfig",
     "ChainConfig",
     "ClusterConfig",
     "DatasetConfig",

@@ -13,7 +13,7 @@ from typing import Any
 from conf.errors import UserError
 
 PROMPT_STYLES = ("chat", "completion")
-BACKENDS = ("vllm", "fake")
+BACKENDS = ("vllm", "fake", "replay")
 ISOLATION_LEVELS = ("auto", "strict", "standard", "standard-nofs", "minimal")
 STOP_RULES = ("fixed_point", "cycle", "decided")
 CHAIN_STARTS = ("text", "code")
@@ -263,7 +263,10 @@ class ServeConfig:
     """Which backend answers, and how its client behaves."""
 
     backend: str = "vllm"
-    """``vllm``, or ``fake`` (deterministic, for tests and simulation only)."""
+    """``vllm``, ``replay`` (no engine: the journal of another run answers), or ``fake``
+    (deterministic, for tests and simulation only)."""
+    replay_from: str | None = None
+    """Replay: the run folder whose journal answers; also gives every key that is not said."""
     max_in_flight: int = 64
     """Requests in flight from one caller; about 1.2 to 2 times what all replicas batch."""
     attempts: int = 4
@@ -278,6 +281,8 @@ class ServeConfig:
     """Fake backend: tokens a second of one request; 0 answers at once."""
     fake_batch_limit: int = 32
     """Fake backend: requests that run at the same time on one replica."""
+    fake_log: str | None = None
+    """Fake backend: file that gets a line for each request that is answered."""
 
     def __post_init__(self) -> None:
         _one_of("serve.backend", self.backend, BACKENDS)
@@ -406,6 +411,20 @@ class TrackingConfig:
 
 
 @dataclass
+class BudgetConfig:
+    """What a run may cost; spent, it stops cleanly and can go on with a higher one."""
+
+    tokens: int | None = None
+    """Tokens that the engine may read and write over the whole run; null: any number."""
+    minutes: float | None = None
+    """Minutes that one start may ask the engine; null: any number."""
+
+    def __post_init__(self) -> None:
+        _at_least("budget.tokens", self.tokens or 0, 0)
+        _at_least("budget.minutes", self.minutes or 0, 0)
+
+
+@dataclass
 class RunConfig:
     """One run of the chain job."""
 
@@ -414,7 +433,12 @@ class RunConfig:
     runs_dir: str = "runs"
     """Where run folders are made."""
     resume: str | None = None
-    """A run folder to go on with; finished chains are kept."""
+    """A run folder to go on with; null goes on with an unfinished run of the same configuration
+    under ``runs_dir``, if there is one."""
+    fresh: bool = False
+    """Begin a new run even if an unfinished one has the same configuration."""
+    stall_minutes: float = 30.0
+    """Stop the run when no chain has finished a round for so long, in minutes."""
     seed: int = 0
     """Seed of everything that draws random numbers."""
     model: ModelConfig = field(default_factory=ModelConfig)
@@ -427,8 +451,11 @@ class RunConfig:
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
+    budget: BudgetConfig = field(default_factory=BudgetConfig)
 
     def __post_init__(self) -> None:
+        if self.stall_minutes <= 0:
+            raise UserError(f"stall_minutes must be above 0, got {self.stall_minutes:g}")
         _check_gap(self.model, self.prompt, "model")
         if describer := self.chain.describer:
             _check_gap(describer.model, describer.prompt, "chain.describer.model")

@@ -15,6 +15,17 @@ class Standing:
     requests: int = 0
     steps_done: Counter[int] = field(default_factory=Counter)
     """Chains that finished a step, by step."""
+    at: dict[int, dict[str, int]] = field(default_factory=dict)
+    """Chains in each stage now, by round and stage."""
+
+    def where(self) -> str:
+        """Return where chains are, such as ``round 2: 3 in Generate``."""
+        places = [
+            f"round {step}: " + ", ".join(f"{n} in {stage}" for stage, n in stages.items())
+            for step, stages in sorted(self.at.items())
+            if stages
+        ]
+        return "; ".join(places) or "no chain is in any stage"
 
 
 @ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)
@@ -29,6 +40,10 @@ class Board:
         self.standing.steps_done[step] += chains
         self.standing.requests += requests
         self.standing.tokens += tokens
+
+    def occupy(self, step: int, at: dict[str, int]) -> None:
+        """Note how many chains are in each stage of a round."""
+        self.standing.at[step] = at
 
     def read(self) -> Standing:
         """Return the sums so far."""

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,15 +10,18 @@ from typing import Any
 import pyarrow as pa
 import ray
 
-from conf import RunConfig
+from conf import RunConfig, UserError
+from pipeline.answerer import Answerer
 from pipeline.board import Board, Standing
+from pipeline.desk import KeeperHandle
 from pipeline.plan import ChainPlan
 from pipeline.progress import Progress
+from pipeline.round import is_suspended
 from pipeline.runfolder import RunFolder
-from pipeline.runner import stream_chains
+from pipeline.runner import Stalled, stream_chains
 from pipeline.tables import to_tables
 from sandbox.pool import SandboxPool
-from serve.client import ClientSpec
+from serve import replica_states
 
 REFRESH_S = 1.0
 FLUSH_S = 5.0
@@ -55,18 +58,15 @@ class ShardWriter:
 
 
 @contextmanager
-def shown_progress(progress: Progress, board: Any) -> Iterator[None]:
-    """Draw the progress line once a second while the block runs."""
+def every_second(act: Callable[[], None]) -> Iterator[None]:
+    """Do something once a second, in a thread of its own, while the block runs."""
     stop = threading.Event()
 
     def watch() -> None:
-        standing = Standing()
         while not stop.wait(REFRESH_S):
-            standing = _read(board, standing)
-            progress.show(standing)
-        progress.close(_read(board, standing))
+            act()
 
-    thread = threading.Thread(target=watch, name="progress", daemon=True)
+    thread = threading.Thread(target=watch, name="watch", daemon=True)
     thread.start()
     try:
         yield
@@ -75,13 +75,37 @@ def shown_progress(progress: Progress, board: Any) -> Iterator[None]:
         thread.join()
 
 
-def _read(board: Any, last: Standing) -> Standing:
-    try:
-        standing: Standing = ray.get(board.read.remote(), timeout=10 * REFRESH_S)
-    except ray.exceptions.RayError:
-        # The line is a convenience: what cannot be read now shows next time.
-        return last
-    return standing
+class Watch:
+    """Draws the progress line, and ends the run's time when it is over."""
+
+    def __init__(
+        self, progress: Progress, board: Any, keeper: KeeperHandle, minutes: float | None
+    ) -> None:
+        self.standing = Standing()
+        self._progress = progress
+        self._board = board
+        self._keeper = keeper
+        self._ends = None if minutes is None else time.monotonic() + 60 * minutes
+
+    @property
+    def time_is_up(self) -> bool:
+        """Whether the minutes of this start are over."""
+        return self._ends is not None and time.monotonic() >= self._ends
+
+    def look(self) -> None:
+        """Look once."""
+        self.read()
+        self._progress.show(self.standing)
+        if self.time_is_up:
+            self._keeper.stop()
+
+    def read(self) -> None:
+        """Read the board."""
+        try:
+            self.standing = ray.get(self._board.read.remote(), timeout=10 * REFRESH_S)
+        except ray.exceptions.RayError:
+            # The line is a convenience: what cannot be read now shows next time.
+            return
 
 
 def make_chains(
@@ -89,31 +113,69 @@ def make_chains(
     config: RunConfig,
     plan: ChainPlan,
     *,
-    engine: ClientSpec,
+    engine: Answerer,
+    keeper: KeeperHandle,
     sandbox: SandboxPool,
     writer: ShardWriter,
     progress: Progress,
-    describer: ClientSpec | None = None,
-) -> None:
-    """Run all open chains and publish them as they finish; on an interrupt, keep what is done."""
+    describer: Answerer | None = None,
+) -> str | None:
+    """Run all open chains and publish them as they finish; on an interrupt, keep what is done.
+
+    Returns:
+        Why chains were left open; null if none was.
+
+    Raises:
+        UserError: nothing moved for ``stall_minutes``, or the disk is full.
+    """
     board = Board.remote()  # type: ignore[attr-defined]
+    watch = Watch(progress, board, keeper, config.budget.minutes)
+    suspended = 0
     try:
-        with shown_progress(progress, board):
+        with every_second(watch.look):
             for done in stream_chains(
                 table,
                 config,
                 plan,
-                engine=engine,
-                describer=describer,
+                engine=engine.source,
+                describer=describer.source if describer else None,
                 sandbox=sandbox,
                 board=board,
             ):
-                chains = done.to_pylist()
+                chains = [chain for chain in done.to_pylist() if not is_suspended(chain)]
+                suspended += done.num_rows - len(chains)
                 writer.add(chains)
                 _count(progress, chains)
+    except Stalled:
+        watch.read()
+        raise UserError(_stall_reason(config, watch.standing, engine, describer)) from None
     finally:
         writer.flush()
+        watch.read()
+        progress.close(watch.standing)
         ray.kill(board)
+    return _spent_reason(config, keeper) if suspended else None
+
+
+def _stall_reason(
+    config: RunConfig, standing: Standing, engine: Answerer, describer: Answerer | None
+) -> str:
+    replicas = [
+        f"{name}: {replica_states(part.spec) if part.spec else 'none'}"
+        for name, part in (("engine replicas", engine), ("describer replicas", describer))
+        if part
+    ]
+    return (
+        f"no chain finished a round for stall_minutes={config.stall_minutes:g} while there was "
+        f"work ({standing.where()}; {'; '.join(replicas)}); the same command goes on"
+    )
+
+
+def _spent_reason(config: RunConfig, keeper: KeeperHandle) -> str:
+    tally = keeper.tally()
+    if tally.spent_up:
+        return f"budget.tokens={config.budget.tokens} is spent: {tally.tokens} tokens"
+    return f"budget.minutes={config.budget.minutes} is over"
 
 
 def _count(progress: Progress, chains: list[dict[str, Any]]) -> None:

@@ -5,6 +5,7 @@ working directories.
 """
 
 import difflib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
@@ -21,6 +22,8 @@ import conf
 from conf import RunConfig, UserError
 
 CONFIG_DIR = Path(conf.__file__).parent
+OF_ONE_START = ("resume", "fresh", "runs_dir", "budget")
+HOW_IT_RUNS = ("stall_minutes", "cluster", "tracking")
 FREE_MAPS = re.compile(r"engine\.(args|env)[.=]")
 DESCRIBER = re.compile(r"chain\.describer(\.prompt)?=(?!null$)([^{].*)")
 
@@ -95,30 +98,52 @@ def from_plain(plain: dict[str, Any]) -> RunConfig:
     return cast(RunConfig, OmegaConf.to_object(merged))
 
 
-def check_resumable(recorded: dict[str, Any], asked: RunConfig) -> RunConfig:
-    """Return the configuration with which a run goes on: its own.
+def overlaid(recorded: dict[str, Any], asked: RunConfig) -> tuple[RunConfig, list[str]]:
+    """Return a recorded configuration with what this command line says, and the keys that differ.
 
     Args:
-        recorded: of the run, from its manifest.
+        recorded: of a run, from its folder.
         asked: from this command line; where it says nothing, the run's own values hold.
+    """
+    default, given = to_plain(load_config([])), to_plain(asked)
+    said = set(differing_keys(default, given))
+    differing = [key for key in differing_keys(recorded, given) if key in said]
+    merged = json.loads(json.dumps(recorded))
+    for key in differing:
+        *parents, last = key.split(".")
+        inner, source = merged, given
+        for parent in parents:
+            inner, source = inner.setdefault(parent, {}), source[parent]
+        inner[last] = source.get(last)
+    # These speak of one start, so the recorded ones are over.
+    merged |= {key: given[key] for key in OF_ONE_START}
+    return from_plain(merged), differing
+
+
+def check_resumable(recorded: dict[str, Any], asked: RunConfig) -> RunConfig:
+    """Return the configuration with which a run goes on: its own, but for how it is run.
 
     Raises:
         UserError: this command line asks for something else than the run was started with.
     """
-    default, given = to_plain(load_config([])), to_plain(asked)
-    free = {"resume", "runs_dir", *(f"tracking.{key}" for key in given["tracking"])}
-    asked_for = set(differing_keys(default, given))
-    said = asked_for - free
-    differing = [key for key in differing_keys(recorded, given) if key in said]
-    if differing:
+    config, differing = overlaid(recorded, asked)
+    refused = [key for key in differing if not is_free(key)]
+    if refused:
         raise UserError(
             f"resume={asked.resume}: that run was started with other values of "
-            f"{', '.join(differing)}; leave them out, or start a new run"
+            f"{', '.join(refused)}; leave them out, or start a new run"
         )
-    tracking = recorded.get("tracking", {}) | {
-        key: value for key, value in given["tracking"].items() if f"tracking.{key}" in asked_for
-    }
-    return from_plain(recorded | {"resume": asked.resume, "tracking": tracking})
+    return config
+
+
+def is_free(key: str) -> bool:
+    """Tell whether a key may change while a run goes on: it says how, not what."""
+    return key.partition(".")[0] in (*OF_ONE_START, *HOW_IT_RUNS)
+
+
+def same_run(recorded: dict[str, Any], asked: RunConfig) -> bool:
+    """Tell whether a recorded configuration is that of the same run."""
+    return all(map(is_free, differing_keys(recorded, to_plain(asked))))
 
 
 def differing_keys(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:

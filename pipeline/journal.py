@@ -39,6 +39,7 @@ JOURNAL = pa.schema(
         pa.field("model", pa.string(), nullable=False),  # model identity, as in the manifest
         pa.field("prompt_key", pa.string(), nullable=False),
         pa.field("sampling", pa.string(), nullable=False),  # canonical JSON, seed included
+        pa.field("sample", pa.int32(), nullable=False),  # which draw of the same request
         pa.field("text", pa.large_string(), nullable=False),
         pa.field("rendered_prompt", pa.large_string(), nullable=False),
         pa.field("prompt_tokens", pa.int32(), nullable=False),
@@ -46,6 +47,7 @@ JOURNAL = pa.schema(
         pa.field("finish_reason", pa.string(), nullable=False),
         pa.field("logprob", pa.float64()),
         pa.field("attempts", pa.int32(), nullable=False),
+        pa.field("paid", pa.bool_(), nullable=False),  # false: taken from another run's journal
         pa.field("arrived_at", pa.float64(), nullable=False),  # seconds since 1970
         pa.field("checksum", pa.uint32(), nullable=False),  # CRC-32 of all the others
     ]
@@ -54,30 +56,27 @@ JOURNAL = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an answer belongs to.
+    """What an answer belongs to: model, exact prompt, sampling parameters and sample index.
 
-    The name says which sample of a prompt it is: problem, chain, step and role. Two chains that
-    send the same prompt are two requests, because whether an engine answers both alike is for a
-    run to find out, not to assume.
+    The name (problem, chain, step, role) says who asked first and is no part of the identity: two
+    chains or two runs that need the same completion share it.
     """
 
     request_id: str
     model: str
     prompt_key: str
     sampling: str
+    sample: int
 
     @classmethod
     def of(cls, model: str, request_id: str, prompt: Prompt, sampling: Sampling) -> "Request":
         """Return the request that asks ``model`` this."""
-        return cls(request_id, model, prompt.key(), sampling.to_json())
+        return cls(request_id, model, prompt.key(), sampling.to_json(), sampling.sample)
 
     def key(self) -> bytes:
-        """Return a digest of the request: 16 bytes."""
-        return _digest(self.request_id, self.model, self.prompt_key, self.sampling)
-
-    def content_key(self) -> bytes:
-        """Return a digest of all but the name."""
-        return _digest(self.model, self.prompt_key, self.sampling)
+        """Return a digest of all but the name: 16 bytes."""
+        parts = (self.model, self.prompt_key, self.sampling, str(self.sample))
+        return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,43 +89,63 @@ class Place:
 
 
 class JournalIndex:
-    """Finds answers in a journal; holds about 300 bytes for each.
+    """Finds answers in one or more journals; holds about 300 bytes for each."""
 
-    Args:
-        key: what tells requests apart; ``Request.content_key`` finds an answer under any name.
-    """
-
-    def __init__(self, key: Callable[[Request], bytes] = Request.key) -> None:
-        self._key = key
+    def __init__(self) -> None:
         self._places: dict[bytes, Place] = {}
 
     @classmethod
-    def load(cls, folder: Path, key: Callable[[Request], bytes] = Request.key) -> Self:
-        """Index all segments of a journal, each up to its last whole record batch.
-
-        Raises:
-            UserError: a segment has another schema.
-        """
-        index = cls(key)
-        for segment in _segments(folder):
-            for offset, batch in read_segment(segment):
-                for number, row in enumerate(batch.to_pylist()):
-                    if row.pop("checksum") == _checksum(row):
-                        request = Request(*(row[name] for name in Request.__match_args__))
-                        index.add(request, Place(segment, offset, number))
+    def load(cls, folder: Path) -> Self:
+        """Index all segments of a journal; see ``read_answers``."""
+        index = cls()
+        for recorded in read_answers(folder):
+            index.add(recorded.request.key(), recorded.place)
         return index
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def add(self, request: Request, place: Place) -> None:
-        """Remember an answer; the first one of a request stays."""
-        self._places.setdefault(self._key(request), place)
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._places
 
-    def find(self, request: Request) -> Completion | None:
-        """Return the answer to a request; None if it is not there."""
-        place = self._places.get(self._key(request))
+    def add(self, key: bytes, place: Place) -> None:
+        """Remember an answer; the first one of a request stays."""
+        self._places.setdefault(key, place)
+
+    def find(self, key: bytes) -> Completion | None:
+        """Return the answer to the request with this key; None if it is not there."""
+        place = self._places.get(key)
         return None if place is None else _read_place(place)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One answer of a journal, without its text."""
+
+    request: Request
+    place: Place
+    tokens: int
+    """Read and written."""
+    paid: bool
+    """Whether an engine of this run made it."""
+
+
+def read_answers(folder: Path) -> Iterator[Recorded]:
+    """Yield the answers of a journal, of each segment up to its last whole record batch.
+
+    Raises:
+        UserError: a segment has another schema.
+    """
+    for segment in _segments(folder):
+        for offset, batch in read_segment(segment):
+            for number, row in enumerate(batch.to_pylist()):
+                if row.pop("checksum") == _checksum(row):
+                    yield Recorded(
+                        Request(*(row[name] for name in Request.__match_args__)),
+                        Place(segment, offset, number),
+                        row["prompt_tokens"] + row["completion_tokens"],
+                        row["paid"],
+                    )
 
 
 class JournalWriter:
@@ -141,14 +160,19 @@ class JournalWriter:
         self._waiting: list[tuple[dict[str, Any], asyncio.Future[Place]]] = []
         self._writing: asyncio.Task[None] | None = None
 
-    async def append(self, request: Request, answer: Completion) -> Place:
+    async def append(self, request: Request, answer: Completion, *, paid: bool = True) -> Place:
         """Write an answer and return when it is on disk.
+
+        Args:
+            request: what was asked.
+            answer: what came.
+            paid: whether an engine of this run made it.
 
         Raises:
             UserError: the disk is full or the journal cannot be written.
         """
         place: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
-        self._waiting.append((_row(request, answer), place))
+        self._waiting.append((_row(request, answer, paid), place))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_all())
         return await place
@@ -267,17 +291,13 @@ def _read_place(place: Place) -> Completion:
     return Completion(**{field.name: row[field.name] for field in fields(Completion)})
 
 
-def _row(request: Request, answer: Completion) -> dict[str, Any]:
-    row = asdict(request) | asdict(answer) | {"arrived_at": time.time()}
+def _row(request: Request, answer: Completion, paid: bool) -> dict[str, Any]:
+    row = asdict(request) | asdict(answer) | {"paid": paid, "arrived_at": time.time()}
     return row | {"checksum": _checksum(row)}
 
 
 def _checksum(row: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(row, sort_keys=True).encode())
-
-
-def _digest(*parts: str) -> bytes:
-    return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
 
 
 def _unwritable(folder: Path, error: OSError) -> str:

@@ -69,6 +69,8 @@ def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
     check_stages([*(stage for stages in rounds for stage in stages), *afterwards], CHAIN_ROW)
     describer = config.chain.describer
     engines = config.engine.replicas + (describer.replicas if describer else 0)
+    if config.serve.backend == "replay":
+        engines = 0
     replicas = config.engine.cpus_per_replica * engines
     stages = config.cluster.stage_cpus * (len(rounds) + bool(afterwards))
     actors = config.sandbox.actors or max(1, math.floor(cpus - replicas - stages))

@@ -6,7 +6,8 @@ from typing import TypedDict
 
 class StopReason(StrEnum):
     """Why a chain ended. The first four are results, the next two the model's failures,
-    the rest not the model's doing: such a chain is left out of every denominator.
+    the rest not the model's doing: such a chain is left out of every denominator. A suspended
+    chain has not ended; it reaches no table.
     """
 
     LENGTH = "length"
@@ -18,6 +19,8 @@ class StopReason(StrEnum):
     PROMPT_TOO_LONG = "prompt_too_long"
     ENGINE_ERROR = "engine_error"
     HARNESS = "harness"
+    NOT_RECORDED = "not_recorded"
+    SUSPENDED = "suspended"
 
 
 class Test(TypedDict):

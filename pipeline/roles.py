@@ -45,8 +45,17 @@ def make_book(config: RunConfig, role: str) -> PromptBook:
     return PromptBook(prompts_of_role(config, role), model_of_role(config, role), config.example)
 
 
-def make_sampling(config: RunConfig, role: str, *, seed: int | None = None) -> Sampling:
-    """Return the parameters of a role's requests; greedy requests carry no seed."""
+def make_sampling(
+    config: RunConfig, role: str, *, seed: int | None = None, sample: int = 0
+) -> Sampling:
+    """Return the parameters of a role's requests; greedy requests carry no seed.
+
+    Args:
+        config: the run.
+        role: ``generate`` or ``summarize``.
+        seed: of this request.
+        sample: which draw of the same prompt and parameters it is.
+    """
     sampling, prompts = config.chain.sampling, prompts_of_role(config, role)
     limit, stop = {
         GENERATE: (sampling.generate_max_tokens, prompts.generate_stop),
@@ -58,6 +67,7 @@ def make_sampling(config: RunConfig, role: str, *, seed: int | None = None) -> S
         top_p=sampling.top_p,
         stop=(*stop, *model_of_role(config, role).stop),
         seed=seed if sampling.temperature > 0 else None,
+        sample=sample,
     )
 
 

@@ -1,15 +1,19 @@
 """One round of the chain: its stages in a row, many chains in flight. Knows nothing of Ray.
 
 A block of chains enters, each chain walks the round's stages by itself, and the block leaves when
-its last chain is done: nothing waits longer than the round. Rows that have stopped pass untouched.
+its last chain is done: nothing waits longer than the round. Rows that have stopped pass untouched,
+and so do rows that are suspended, which the driver keeps open.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from pipeline.stages.base import Row, Stage
+from pipeline.records import StopReason
+from pipeline.stages.base import Row, Stage, Suspended
+from pipeline.stopping import make_stop
 
 
 class StageContractError(Exception):
@@ -45,18 +49,35 @@ class Round:
     def __init__(self, stages: Sequence[Stage], *, afterwards: bool = False) -> None:
         self.stages = stages
         self.afterwards = afterwards
+        self.at: Counter[str] = Counter()
+        """How many chains are in each stage now, by the stage's name."""
 
     async def walk(self, rows: Iterable[Row]) -> list[Row]:
         """Return the same chains, one step further, in the same order."""
         return await asyncio.gather(*(self._walk(row) for row in rows))
 
     async def _walk(self, row: Row) -> Row:
-        if _has_stopped(row) is not self.afterwards:
+        if _has_stopped(row) is not self.afterwards or is_suspended(row):
             return row
-        for stage in self.stages:
-            if stage.takes_stopped or not _has_stopped(row):
-                row.update(await run_stage(stage, row))
+        try:
+            for stage in self.stages:
+                if stage.takes_stopped or not _has_stopped(row):
+                    row.update(await self._run(stage, row))
+        except Suspended:
+            row["stop"] = make_stop(StopReason.SUSPENDED, len(row["steps"]))
         return row
+
+    async def _run(self, stage: Stage, row: Row) -> Row:
+        self.at[stage.name] += 1
+        try:
+            return await run_stage(stage, row)
+        finally:
+            self.at[stage.name] -= 1
+
+
+def is_suspended(row: Row) -> bool:
+    """Tell whether a chain has left the rounds without having ended."""
+    return row["stop"] is not None and row["stop"]["reason"] == StopReason.SUSPENDED
 
 
 def _has_stopped(row: Row) -> bool:

@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,15 +19,26 @@ from analysis import (
 )
 from analysis.broken import broken_chains
 from conf import RunConfig, UserError
+from pipeline.answerer import (
+    Answerer,
+    Models,
+    answerer,
+    find_models,
+    replay_sources,
+    replayed_config,
+)
 from pipeline.chain import ShardWriter, make_chains
 from pipeline.checking import gold_check, label_tests
 from pipeline.cluster import ray_cluster
-from pipeline.compose import check_resumable, load_config
+from pipeline.compose import load_config
 from pipeline.console import captured_output
 from pipeline.datasets import dataset_facts, load_problems
+from pipeline.desk import KeeperHandle, keeping
+from pipeline.keeper import JournalRun
 from pipeline.manifest import make_manifest
 from pipeline.plan import make_plan
 from pipeline.progress import Progress
+from pipeline.resuming import FINISHED, STATUS, STOPPED, resumed_config, run_folder
 from pipeline.roles import describing
 from pipeline.runfolder import RunFolder
 from pipeline.scores import score_run
@@ -36,15 +46,7 @@ from pipeline.tables import open_chains
 from pipeline.tracking import Result, Tracking, tracked
 from pipeline.worked import unused_problems, with_example
 from sandbox.pool import SandboxPool
-from serve import (
-    BatchProbe,
-    EngineHandle,
-    ResolvedModel,
-    model_of,
-    probe_batches,
-    start_engine,
-    stop_engine,
-)
+from serve import ResolvedModel
 
 INTERRUPTED = 130
 
@@ -56,29 +58,40 @@ def run(overrides: Sequence[str]) -> int:
         UserError: anything that the user can mend.
     """
     config = load_config(overrides)
-    folder: RunFolder | None = None
     if config.resume:
-        folder = RunFolder.reopen(Path(config.resume))
-        config = check_resumable(folder.read_json("manifest.json")["config"], config)
+        config = resumed_config(config)
+    elif config.serve.backend == "replay":
+        config = replayed_config(config)
     problems = load_problems(config.dataset)
-    model = model_of(config)
-    if describer := describing(config):
-        # Found missing now rather than when everything else is running.
-        model_of(describer)
+    # Found missing now rather than when everything else is running.
+    models = find_models(config)
     shown = with_example(config)
-    folder = folder or RunFolder.create(Path(config.runs_dir), config.name)
-    with captured_output(folder.path / "run.log") as console:
+    inputs = models.identities() | {"dataset": dataset_facts(config.dataset, problems).digest}
+    with (
+        run_folder(config, inputs) as (folder, goes_on),
+        captured_output(folder.path / "run.log") as console,
+    ):
         try:
+            console.print(_opening(folder, goes_on and not config.resume), markup=False)
             with tracked(config, folder.path, console) as tracking:
-                ChainJob(config, folder, model, problems, shown, tracking).run(console)
+                ChainJob(config, folder, models, problems, shown, tracking).run(console)
         except KeyboardInterrupt:
-            console.print(
-                f"\nInterrupted. What is finished is kept; go on with\n"
-                f"  ./launch.sh run resume={folder.path}",
-                markup=False,
-            )
+            console.print(f"\nInterrupted. {_how_to_go_on(folder)}", markup=False)
             return INTERRUPTED
     return 0
+
+
+def _opening(folder: RunFolder, found: bool) -> str:
+    if found:
+        return f"going on with {folder.path}, which was not finished (fresh=true begins anew)"
+    return f"run folder {folder.path}"
+
+
+def _how_to_go_on(folder: RunFolder) -> str:
+    return (
+        f"What is finished is kept; go on with the same command or\n"
+        f"  ./launch.sh run resume={folder.path}"
+    )
 
 
 @dataclass
@@ -87,7 +100,7 @@ class ChainJob:
 
     config: RunConfig
     folder: RunFolder
-    model: ResolvedModel
+    models: Models
     problems: pa.Table
     shown: RunConfig
     """The same configuration with the texts of its worked example."""
@@ -97,47 +110,53 @@ class ChainJob:
         """Make the chains that are still to be made, and show the scores of all."""
         started = time.monotonic()
         finished = self.folder.finished_chains()
-        console.print(f"run folder {self.folder.path}", markup=False)
+        stopped = None
         with ray_cluster(self.config.cluster) as cpus:
             if not self._is_complete(finished):
-                self._make_chains(console, cpus, finished)
+                with keeping(self._journal()) as keeper:
+                    stopped = self._make_chains(console, cpus, finished, keeper)
+        self._note_status(stopped)
         # Tokens per second make sense only when all tokens are of this start.
-        self._report(console, None if finished else time.monotonic() - started)
+        self._report(console, None if finished else time.monotonic() - started, stopped)
 
     def _is_complete(self, finished: set[str]) -> bool:
         left_out = self._recorded_left_out() or {}
         chains = open_chains(self.problems, self.config, finished=finished)
         return all(problem in left_out for problem in chains["problem_id"].to_pylist())
 
-    def _make_chains(self, console: Console, cpus: float, finished: set[str]) -> None:
+    def _journal(self) -> JournalRun:
+        return JournalRun(
+            str(self.folder.journal),
+            sources=replay_sources(self.config),
+            token_limit=self.config.budget.tokens,
+            pays=self.config.serve.backend != "replay",
+        )
+
+    def _make_chains(
+        self, console: Console, cpus: float, finished: set[str], keeper: KeeperHandle
+    ) -> str | None:
         chains = self.problems.num_rows * self.config.chain.samples - len(finished)
         plan = make_plan(self.config, chains=chains, cpus=cpus)
         with SandboxPool.start(self.config.sandbox, actors=plan.sandbox_actors) as sandbox:
             sound, left_out = self._sound(sandbox, console)
             table = open_chains(sound, self.config, finished=finished)
             plan = replace(plan, chains=table.num_rows)
-            console.print(
-                f"starting {self.config.engine.replicas} engine replica(s) of {self.model.label}",
-                markup=False,
-            )
-            with (
-                self._engine(self.config) as engine,
-                self._engine(describing(self.config)) as describer,
-            ):
-                assert engine is not None
+            console.print(_starting(self.config, self.models.model), markup=False)
+            with self._answerers(keeper) as (engine, describer):
                 self._write_manifest(engine, describer, sandbox.isolation, left_out)
                 self.tracking.begin(self.folder.read_json("manifest.json"))
-                make_chains(
+                return make_chains(
                     table,
                     self.shown,
                     plan,
-                    engine=engine.spec,
-                    describer=describer.spec if describer else None,
+                    engine=engine,
+                    describer=describer,
+                    keeper=keeper,
                     sandbox=sandbox,
                     writer=ShardWriter(
                         self.folder,
                         self.config,
-                        self.model.identity,
+                        engine.model.identity,
                         describer.model.identity if describer else None,
                     ),
                     progress=Progress(
@@ -146,19 +165,18 @@ class ChainJob:
                 )
 
     @contextmanager
-    def _engine(self, config: RunConfig | None) -> Iterator[EngineHandle | None]:
-        """Start an engine, or borrow a running one; what was borrowed is left running."""
-        if config is None:
-            yield None
-            return
+    def _answerers(self, keeper: KeeperHandle) -> Iterator[tuple[Answerer, Answerer | None]]:
         logs = self.folder.path / "logs"
         logs.mkdir(exist_ok=True)
-        engine = start_engine(config, logs)
-        try:
-            yield engine
-        finally:
-            if not engine.reused:
-                stop_engine(engine)
+        second, model = describing(self.config), self.models.describer
+        with ExitStack() as stack:
+            engine = stack.enter_context(answerer(self.config, keeper, self.models.model, logs))
+            describer = (
+                stack.enter_context(answerer(second, keeper, model, logs))
+                if second and model
+                else None
+            )
+            yield engine, describer
 
     def _sound(self, sandbox: SandboxPool, console: Console) -> tuple[pa.Table, dict[str, str]]:
         """Return the problems to use, all labelled, and why the others are left out.
@@ -178,61 +196,48 @@ class ChainJob:
         return labelled.filter(pa.array(kept)), left_out
 
     def _recorded_left_out(self) -> dict[str, str] | None:
-        if not (self.folder.path / "manifest.json").is_file():
+        if not self.folder.has("manifest.json"):
             return None
         left_out: dict[str, str] = self.folder.read_json("manifest.json")["dataset"]["left_out"]
         return left_out
 
-    def _probe(self, engine: EngineHandle) -> BatchProbe | None:
-        """Ask the engine once a run whether the size of a batch changes its answers."""
-        is_new = not (self.folder.path / "manifest.json").is_file()
-        return probe_batches(engine.spec) if is_new else None
-
     def _write_manifest(
         self,
-        engine: EngineHandle,
-        describer: EngineHandle | None,
+        engine: Answerer,
+        describer: Answerer | None,
         isolation: dict[str, Any],
         left_out: dict[str, str],
     ) -> None:
-        dataset = asdict(dataset_facts(self.config.dataset, self.problems))
+        """Say what the run is made of, once: what goes on is made of the same."""
+        if self.folder.has("manifest.json"):
+            return
         manifest = make_manifest(
             replace(self.config, resume=None),
-            model=asdict(self.model),
-            dataset=dataset,
+            model=asdict(engine.model),
+            dataset=asdict(dataset_facts(self.config.dataset, self.problems)),
             engine=engine.facts,
             isolation=isolation,
             left_out=left_out,
-            probe=self._probe(engine),
+            probe=engine.probe(),
             describer=_describer_facts(describer),
             example=self.shown.example,
         )
-        if (self.folder.path / "manifest.json").is_file():
-            self._refuse_other_inputs(manifest)
-        else:
-            self.folder.write_json("manifest.json", manifest)
+        self.folder.write_json("manifest.json", manifest)
 
-    def _refuse_other_inputs(self, now: dict[str, Any]) -> None:
-        """A run goes on only with the weights and problems it was started with."""
-        then = self.folder.read_json("manifest.json")
-        parts = [("model", "identity"), ("dataset", "digest")]
-        if now["describer"]:
-            parts.append(("describer", "identity"))
-        for what, key in parts:
-            if then[what][key] != now[what][key]:
-                raise UserError(
-                    f"resume={self.folder.path}: the {what} has changed since the run was "
-                    f"started ({then[what][key]} then, {now[what][key]} now); start a new run"
-                )
+    def _note_status(self, stopped: str | None) -> None:
+        state = STOPPED if stopped else FINISHED
+        self.folder.write_json(STATUS, {"state": state, "reason": stopped})
 
-    def _report(self, console: Console, wall_s: float | None) -> None:
+    def _report(self, console: Console, wall_s: float | None, stopped: str | None) -> None:
         tables = read_run(self.folder.path)
         metrics = score_run(tables, self.config)
         audit = audit_run(tables) if self.config.chain.audit else None
         chain = self.config.chain
         blame = measure_blame(tables, chain.length) if chain.blame else None
         extras = {"audit": audit, "blame": blame}
+        partial = self._partial(stopped) if stopped else None
         content = metrics.to_json() | {name: e.to_json() for name, e in extras.items() if e}
+        content |= {"partial": partial}
         path = self.folder.write_json("metrics.json", content)
         broken = broken_chains(tables, chain.length)
         self.tracking.scored(self.folder.read_json("manifest.json"), Result(content, broken))
@@ -242,12 +247,38 @@ class ChainJob:
             "made of": self.folder.path / "manifest.json",
             "log": self.folder.path / "run.log",
         }
+        if partial:
+            console.print(_partial_words(partial), markup=False)
         console.print(render_report(metrics, files, wall_s=wall_s))
         if audit:
             console.print(render_audit(audit))
         if blame:
             console.print(render_blame(blame))
+        if partial:
+            console.print(_how_to_go_on(self.folder), markup=False)
+
+    def _partial(self, stopped: str) -> dict[str, Any]:
+        finished = self.folder.finished_chains()
+        left_out = self._recorded_left_out() or {}
+        chains = open_chains(self.problems, self.config, finished=finished)
+        open_ = sum(problem not in left_out for problem in chains["problem_id"].to_pylist())
+        return {"reason": stopped, "finished": len(finished), "open": open_}
 
 
-def _describer_facts(describer: EngineHandle | None) -> dict[str, Any] | None:
+def _partial_words(partial: dict[str, Any]) -> str:
+    finished, open_ = partial["finished"], partial["open"]
+    return (
+        f"PARTIAL RESULT: {partial['reason']}.\n"
+        f"{finished} of {finished + open_} chains have ended; the scores speak of these. Chains "
+        f"that end early are over-represented among them, and the intervals do not say so."
+    )
+
+
+def _starting(config: RunConfig, model: ResolvedModel) -> str:
+    if config.serve.backend == "replay":
+        return f"replaying {config.serve.replay_from}: no engine"
+    return f"starting {config.engine.replicas} engine replica(s) of {model.label}"
+
+
+def _describer_facts(describer: Answerer | None) -> dict[str, Any] | None:
     return asdict(describer.model) | {"engine": describer.facts} if describer else None

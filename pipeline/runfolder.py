@@ -22,6 +22,9 @@ from pipeline.schemas import RUN_TABLES
 
 FREE_BYTES_TO_START = 50 * 2**20
 COMMIT_TABLE = "chains"
+JOURNAL = "journal"
+BEGINNING = "config.json"
+"""What a run is made of, written before anything else; without it a folder is no run."""
 
 
 class RunFolder:
@@ -42,8 +45,8 @@ class RunFolder:
             runs_dir.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(runs_dir).free
             path = _make_free_folder(runs_dir, f"{stamp}-{name}")
-            for table in RUN_TABLES:
-                (path / table).mkdir()
+            for folder in (*RUN_TABLES, JOURNAL):
+                (path / folder).mkdir()
         except OSError as error:
             raise UserError(_unwritable(runs_dir, error)) from error
         if free < FREE_BYTES_TO_START:
@@ -60,13 +63,19 @@ class RunFolder:
         Raises:
             UserError: there is no run at this path.
         """
-        if not (path / "manifest.json").is_file():
-            raise UserError(
-                f"resume={path}: no run there (no manifest.json); give a folder under runs/"
-            )
         folder = cls(path)
+        if not folder.has(BEGINNING):
+            raise UserError(
+                f"resume={path}: no run there (no {BEGINNING}); give a folder under runs/"
+            )
         folder._set_orphans_aside()
+        folder.journal.mkdir(exist_ok=True)
         return folder
+
+    @property
+    def journal(self) -> Path:
+        """The folder of the completion journal, as an absolute path."""
+        return (self.path / JOURNAL).resolve()
 
     def write_shard(self, tables: Mapping[str, pa.Table]) -> None:
         """Publish one shard of all tables.
@@ -90,6 +99,10 @@ class RunFolder:
         except OSError as error:
             raise UserError(_unwritable(self.path, error)) from error
         return path
+
+    def has(self, name: str) -> bool:
+        """Tell whether this run has a JSON file of this name."""
+        return (self.path / name).is_file()
 
     def read_json(self, name: str) -> Any:
         """Return the content of a JSON file of this run."""

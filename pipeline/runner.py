@@ -6,21 +6,26 @@ steps are in flight together and share the same replicas; there is no barrier be
 The input lies in memory and the driver consumes the output, so no task but the rounds needs a CPU.
 """
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import ray
 from ray.data import ActorPoolStrategy, DataContext
+from ray.data.exceptions import ExecutionTimeoutError
 
-from conf import RunConfig
+from conf import RunConfig, UserError
+from pipeline.answering import AnswerSource
 from pipeline.board import count_resamples, count_step
+from pipeline.desk import plain_user_error
 from pipeline.plan import BLOCKS_IN_FLIGHT, ChainPlan
 from pipeline.round import Round
 from pipeline.schemas import CHAIN_ROW
 from pipeline.stages import StageContext, last_stages, round_stages
 from sandbox.pool import SandboxPool
-from serve.client import ClientSpec, EngineClient
+
+TELL_EVERY_S = 1.0
 
 
 class RoundActor:
@@ -33,30 +38,41 @@ class RoundActor:
         self,
         config: RunConfig,
         step: int,
-        engine: ClientSpec,
-        describer: ClientSpec | None,
+        engine: AnswerSource,
+        describer: AnswerSource | None,
         sandbox: SandboxPool,
         board: Any,
     ) -> None:
         context = StageContext(
             config=config,
             step=step,
-            engine=EngineClient.open(engine),
+            engine=engine.open(f"round {step}"),
             sandbox=sandbox,
-            describer=EngineClient.open(describer) if describer else None,
+            describer=describer.open(f"round {step}") if describer else None,
         )
         self.step = step
         self.board = board
+        self.watch: asyncio.Task[None] | None = None
         last = step > config.chain.length
         stages = last_stages(config.chain) if last else round_stages(step, config.chain)
         self.round = Round([make(context) for make in stages], afterwards=last)
 
     async def __call__(self, table: pa.Table) -> pa.Table:
         """Walk a block of chains through the round."""
+        self.watch = self.watch or asyncio.create_task(self._tell_where())
         rows = await self.round.walk(table.to_pylist())
         counts = count_resamples(rows) if self.round.afterwards else count_step(rows, self.step)
         self.board.report.remote(self.step, *counts)
         return pa.Table.from_pylist(rows, schema=CHAIN_ROW)
+
+    async def _tell_where(self) -> None:
+        told: dict[str, int] = {}
+        while True:
+            now = {stage: chains for stage, chains in self.round.at.items() if chains}
+            if now != told:
+                self.board.occupy.remote(self.step, now)
+                told = now
+            await asyncio.sleep(TELL_EVERY_S)
 
 
 def stream_chains(
@@ -64,23 +80,27 @@ def stream_chains(
     config: RunConfig,
     plan: ChainPlan,
     *,
-    engine: ClientSpec,
-    describer: ClientSpec | None,
+    engine: AnswerSource,
+    describer: AnswerSource | None,
     sandbox: SandboxPool,
     board: Any,
 ) -> Iterator[pa.Table]:
-    """Run all rounds and yield finished chains, in the order in which they finish.
+    """Run all rounds and yield chains that finished or were suspended, as they come out.
 
     Args:
         table: open chains, schema CHAIN_ROW.
         config: the run.
         plan: of the same run.
-        engine: how to reach the engine.
-        describer: how to reach the engine that describes, if it is another.
+        engine: what answers.
+        describer: what answers requests for descriptions, if it is another.
         sandbox: the shared sandbox actors.
         board: actor that counts progress.
+
+    Raises:
+        Stalled: nothing moved for ``stall_minutes``.
+        UserError: the journal cannot be written.
     """
-    _quiet_context()
+    _set_context(stall_s=60 * config.stall_minutes)
     blocks = [
         table.slice(start, plan.rows_per_block)
         for start in range(0, table.num_rows, plan.rows_per_block)
@@ -101,11 +121,21 @@ def stream_chains(
             compute=pool,
             num_cpus=config.cluster.stage_cpus,
         )
-    yield from data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+    try:
+        yield from data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+    except ExecutionTimeoutError as error:
+        raise Stalled from error
+    except UserError as error:
+        raise plain_user_error(error) from error
 
 
-def _quiet_context() -> None:
+class Stalled(Exception):
+    """No chain has finished a round for the configured time."""
+
+
+def _set_context(*, stall_s: float) -> None:
     context = DataContext.get_current()
+    context.execution_no_progress_timeout_s = stall_s
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     context.raise_original_map_exception = True

@@ -51,7 +51,7 @@ ANSWER = pa.struct(
         _required("attempts", pa.int32()),
         _required("asked_at", pa.float64()),  # seconds since 1970
         _required("seconds", pa.float64()),  # until the answer, waiting and retries included
-        pa.field("error_kind", pa.string()),  # prompt_too_long | engine_error
+        pa.field("error_kind", pa.string()),  # prompt_too_long | engine_error | not_recorded
         pa.field("error_message", pa.string()),
     ]
 )

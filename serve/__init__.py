@@ -1,7 +1,7 @@
 """The engine: Ray Serve around vLLM, its client, and the model that comes with it."""
 
 from serve.client import ClientSpec, EngineClient
-from serve.deployment import EngineHandle, start_engine, stop_engine
+from serve.deployment import EngineHandle, replica_states, start_engine, stop_engine
 from serve.messages import Answer, Completion, Failure, Message, Prompt, Sampling
 from serve.models import ResolvedModel, model_of, resolve_model
 from serve.probe import BatchProbe, probe_batches
@@ -20,6 +20,7 @@ __all__ = [
     "Sampling",
     "model_of",
     "probe_batches",
+    "replica_states",
     "resolve_model",
     "start_engine",
     "stop_engine",

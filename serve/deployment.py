@@ -80,11 +80,24 @@ def stop_engine(handle: EngineHandle) -> None:
     ray_serve.delete(handle.spec.app)
 
 
+def replica_states(spec: ClientSpec) -> str:
+    """Return what Ray Serve says of an engine's replicas, such as ``2 RUNNING, 1 STARTING``."""
+    from ray import serve as ray_serve
+
+    found = ray_serve.status().applications.get(spec.app)
+    states = found.deployments[spec.deployment].replica_states if found else {}
+    return ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
+
+
 def app_name(config: RunConfig, model: ResolvedModel) -> str:
     """Return a name that is equal if and only if the same engine would be started."""
     parts: list[Any] = [model.path, model.identity, config.model.max_model_len, config.engine]
     if config.serve.backend == "fake":
-        parts += [config.serve.fake_tokens_per_s, config.serve.fake_batch_limit]
+        parts += [
+            config.serve.fake_tokens_per_s,
+            config.serve.fake_batch_limit,
+            config.serve.fake_log,
+        ]
     else:
         parts += [config.model.dtype, config.model.trust_remote_code, config.model.chat_template]
     text = json.dumps([config.serve.backend, *parts], sort_keys=True, default=asdict)

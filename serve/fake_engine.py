@@ -60,8 +60,9 @@ class FakeEngine:
         self._tokens_per_s = config.fake_tokens_per_s
         self._batch = asyncio.Semaphore(config.fake_batch_limit)
         self._tries: Counter[str] = Counter()
+        self._log = Path(config.fake_log) if config.fake_log else None
 
-    async def generate(self, request_id: str, prompt: Prompt, sampling: Sampling) -> Answer:  # noqa: ARG002
+    async def generate(self, request_id: str, prompt: Prompt, sampling: Sampling) -> Answer:
         """Return the answer that belongs to this prompt and these parameters.
 
         Raises:
@@ -77,6 +78,9 @@ class FakeEngine:
             answer = _answer(rendered, prompt, sampling, room)
             if self._tokens_per_s > 0:
                 await asyncio.sleep(answer.completion_tokens / self._tokens_per_s)
+        if self._log:
+            with self._log.open("a") as log:
+                log.write(f"{prompt.key()} {sampling.sample} {request_id}\n")
         return answer
 
     async def check_health(self) -> None:

@@ -43,10 +43,14 @@ class Sampling:
     top_p: float = 1.0
     stop: tuple[str, ...] = ()
     seed: int | None = None
+    sample: int = 0
+    """Which draw of the same prompt and parameters this is; no engine looks at it."""
 
     def to_json(self) -> str:
-        """Return the canonical text that identifies these parameters."""
-        return json.dumps(asdict(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+        """Return the canonical text that identifies the parameters, the sample index apart."""
+        parameters = asdict(self)
+        del parameters["sample"]
+        return json.dumps(parameters, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Failure:
     """Why there is no completion: data, not an exception."""
 
     kind: str
-    """``prompt_too_long`` (never retried) or ``engine_error``."""
+    """``prompt_too_long`` (never retried), ``engine_error``, or ``not_recorded`` (in a replay)."""
     message: str
     attempts: int = 1
     rendered_prompt: str = ""

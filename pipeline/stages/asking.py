@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from collections.abc import Sequence
 
 from pipeline.records import Answer
 from pipeline.stages.base import AnswersPrompts
@@ -13,6 +14,20 @@ def request_seed(run_seed: int, request_id: str) -> int:
     """Return a seed of 31 bits that depends on nothing but the run's seed and the request."""
     digest = hashlib.sha256(f"{run_seed}/{request_id}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
+
+
+def sample_index(chain: int, sent: Sequence[tuple[int, str]], key: str) -> int:
+    """Return which draw of its prompt a request is.
+
+    A chain that is audited sends a prompt again to see whether the answer is the same; that is
+    another draw, which no journal may answer with the first.
+
+    Args:
+        chain: the chain's own sample index.
+        sent: (step, prompt key) of the requests that the chain has made in this role.
+        key: of the prompt to be sent.
+    """
+    return chain + sum(earlier == key for _, earlier in sent)
 
 
 async def ask(

@@ -18,11 +18,19 @@ from serve.messages import Answer, Prompt, Sampling
 Row = dict[str, Any]
 
 
+class Suspended(Exception):
+    """The run asks nothing more for now: the row stays open and is made when the run goes on."""
+
+
 class AnswersPrompts(Protocol):
     """What a stage needs of an engine client."""
 
     async def generate(self, request_id: str, prompt: Prompt, sampling: Sampling) -> Answer:
-        """Return a completion, or the reason why there is none."""
+        """Return a completion, or the reason why there is none.
+
+        Raises:
+            Suspended: the run's budget is spent; no stage catches it.
+        """
         ...
 
 

@@ -4,7 +4,7 @@ from pipeline.extraction import extract
 from pipeline.records import Generation
 from pipeline.roles import GENERATE, answer_proper, make_book, make_sampling
 from pipeline.schemas import CHAIN_ROW
-from pipeline.stages.asking import ask, request_seed
+from pipeline.stages.asking import ask, request_seed, sample_index
 from pipeline.stages.base import Row, Stage, StageContext, columns
 from pipeline.state import entry_name, shown_header
 from pipeline.stopping import allowed_closure, failure_stop, make_stop
@@ -17,7 +17,8 @@ class Generate(Stage):
     uses = "engine"
     reads = columns(
         CHAIN_ROW,
-        *("chain_id", "prompt", "preamble", "signature", "entry_point", "summary", "steps"),
+        *("chain_id", "sample", "prompt", "preamble", "signature", "entry_point"),
+        *("summary", "steps"),
     )
     writes = columns(CHAIN_ROW, "generation", "stop")
 
@@ -47,7 +48,8 @@ class Generate(Stage):
             }
         request_id = f"{row['chain_id']}/{self.step}/generate"
         seed = request_seed(self.config.seed, request_id)
-        sampling = make_sampling(self.config, GENERATE, seed=seed)
+        sample = sample_index(row["sample"], sent, prompt.key())
+        sampling = make_sampling(self.config, GENERATE, seed=seed, sample=sample)
         record = await ask(self.engine, request_id, prompt, sampling)
         text = answer_proper(record["text"] or "", self.prompts.model)
         found = extract(text, name, header=header)

@@ -5,7 +5,7 @@ from pipeline.masking import MASK
 from pipeline.records import Summary
 from pipeline.roles import SUMMARIZE, answer_proper, make_book, make_sampling
 from pipeline.schemas import CHAIN_ROW
-from pipeline.stages.asking import ask, request_seed
+from pipeline.stages.asking import ask, request_seed, sample_index
 from pipeline.stages.base import Row, Stage, StageContext, columns
 from pipeline.state import shown_program
 from pipeline.stopping import failure_stop
@@ -16,7 +16,7 @@ class Summarize(Stage):
 
     name = "Summarize"
     uses = "engine"
-    reads = columns(CHAIN_ROW, "chain_id", "entry_point", "steps")
+    reads = columns(CHAIN_ROW, "chain_id", "sample", "entry_point", "steps")
     writes = columns(CHAIN_ROW, "summary", "stop")
 
     def __init__(self, context: StageContext) -> None:
@@ -32,7 +32,9 @@ class Summarize(Stage):
         prompt = self.prompts.summarize(shown, MASK)
         request_id = f"{row['chain_id']}/{self.step}/summarize"
         seed = request_seed(self.config.seed, request_id)
-        sampling = make_sampling(self.config, SUMMARIZE, seed=seed)
+        sent = [(s["index"], s["summary"]["answer"]["prompt_key"]) for s in row["steps"][1:]]
+        sample = sample_index(row["sample"], sent, prompt.key())
+        sampling = make_sampling(self.config, SUMMARIZE, seed=seed, sample=sample)
         record = await ask(self.describer, request_id, prompt, sampling)
         text = answer_proper(record["text"] or "", self.prompts.model)
         made = Summary(answer=record, nl=extract_description(text))

@@ -21,7 +21,7 @@ def column(case: Case, name: str, length: int = 3) -> list:
 def oracle(case: Case, length: int) -> list[dict]:
     """The same table by walking one chain, step after step, in plain Python."""
     lost = case.reason in ("unparsable", "truncated")
-    outside = case.reason in ("prompt_too_long", "engine_error", "harness")
+    outside = case.reason in ("prompt_too_long", "engine_error", "harness", "not_recorded")
     rows: list[dict] = []
     at, consistent, right = 0, True, True
     for step in range(length + 1):
@@ -158,7 +158,7 @@ def test_half_a_program_counts_as_none_although_it_ran():
     assert column(case, "tom") == [None, None, None, None]
 
 
-@pytest.mark.parametrize("reason", ["prompt_too_long", "engine_error", "harness"])
+@pytest.mark.parametrize("reason", ["prompt_too_long", "engine_error", "harness", "not_recorded"])
 def test_a_fault_that_is_not_the_models_leaves_even_settled_scores(reason):
     case = case_of(reason, 2, "Pf")
     assert column(case, "sc") == [None, False, None, None]

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from conf import UserError
 from pipeline import journal
-from pipeline.answering import JournaledClient, ReplayClient
 from pipeline.journal import JOURNAL, JournalIndex, JournalWriter, Request, read_journal
-from serve import Completion, Failure, Prompt, Sampling
+from serve import Completion, Prompt, Sampling
 
 GREEDY = Sampling(max_tokens=8)
 ANSWER = Completion("text", "rendered", 3, 2, "stop", -0.5, attempts=2)
@@ -37,38 +36,20 @@ def only_segment(folder):
     return segment
 
 
-class Engine:
-    """Answers everything; counts what it was asked."""
-
-    def __init__(self, answer=ANSWER):
-        self.answer = answer
-        self.asked = []
-
-    async def generate(self, request_id, prompt, sampling):
-        self.asked.append(request_id)
-        return self.answer
-
-
-def ask(client, *names, prompt="p", sampling=GREEDY):
-    async def act():
-        return [await client.generate(name, Prompt(text=prompt), sampling) for name in names]
-
-    return asyncio.run(act())
-
-
-def open_client(folder, engine, arrived=lambda: None):
-    return JournaledClient(engine, folder, "m", arrived=arrived)
-
-
 def test_an_answer_comes_back_as_it_was(tmp_path):
     write(tmp_path, (request(), ANSWER))
-    assert JournalIndex.load(tmp_path).find(request()) == ANSWER
+    assert JournalIndex.load(tmp_path).find(request().key()) == ANSWER
+
+
+def test_the_same_request_is_answered_under_any_name(tmp_path):
+    write(tmp_path, (request(name="a/0/0/generate"), ANSWER))
+    assert JournalIndex.load(tmp_path).find(request(name="b/0/3/generate").key()) == ANSWER
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        request(name="a/1/0/generate"),
+        request(sampling=replace(GREEDY, sample=1)),
         request(prompt="q"),
         request(model="n"),
         request(sampling=replace(GREEDY, max_tokens=9)),
@@ -77,19 +58,19 @@ def test_an_answer_comes_back_as_it_was(tmp_path):
 )
 def test_another_request_is_not_answered(tmp_path, other):
     write(tmp_path, (request(), ANSWER))
-    assert JournalIndex.load(tmp_path).find(other) is None
+    assert JournalIndex.load(tmp_path).find(other.key()) is None
 
 
 def test_answers_that_arrive_together_share_a_record_batch(tmp_path):
-    write(tmp_path, *((request(name=str(n)), ANSWER) for n in range(50)))
+    write(tmp_path, *((request(prompt=str(n)), ANSWER) for n in range(50)))
     batches = list(journal.read_segment(only_segment(tmp_path)))
     assert sum(batch.num_rows for _, batch in batches) == 50
     assert len(batches) < 5
 
 
 def test_each_writer_has_a_file_of_its_own(tmp_path):
-    write(tmp_path, (request(name="1"), ANSWER))
-    write(tmp_path, (request(name="2"), ANSWER))
+    write(tmp_path, (request("1", prompt="1"), ANSWER))
+    write(tmp_path, (request("2", prompt="2"), ANSWER))
     assert len(list(tmp_path.iterdir())) == 2
     assert len(JournalIndex.load(tmp_path)) == 2
 
@@ -100,7 +81,7 @@ def test_a_full_segment_is_followed_by_the_next(tmp_path, monkeypatch):
     async def act():
         writer = JournalWriter(tmp_path)
         for number in range(6):
-            await writer.append(request(name=str(number)), ANSWER)
+            await writer.append(request(prompt=str(number)), ANSWER)
 
     asyncio.run(act())
     assert len(list(tmp_path.iterdir())) > 1
@@ -121,7 +102,7 @@ def three(tmp_path_factory):
     async def act():
         writer = JournalWriter(folder)
         for number in range(3):
-            await writer.append(request(name=str(number)), ANSWER)
+            await writer.append(request(prompt=str(number)), ANSWER)
 
     asyncio.run(act())
     content = only_segment(folder).read_bytes()
@@ -157,12 +138,12 @@ def test_a_segment_of_another_schema_is_refused(tmp_path):
 def test_a_full_disk_is_told_in_one_line_and_loses_nothing_older(tmp_path, monkeypatch):
     async def act():
         writer = JournalWriter(tmp_path)
-        await writer.append(request(name="1"), ANSWER)
+        await writer.append(request("1", prompt="1"), ANSWER)
         with monkeypatch.context() as patch:
             patch.setattr(journal.os, "write", fill_up)
             with pytest.raises(UserError, match="No space left"):
-                await writer.append(request(name="2"), ANSWER)
-        await writer.append(request(name="3"), ANSWER)
+                await writer.append(request("2", prompt="2"), ANSWER)
+        await writer.append(request("3", prompt="3"), ANSWER)
 
     write_some, room = os.write, [20]
 
@@ -179,61 +160,3 @@ def test_a_full_disk_is_told_in_one_line_and_loses_nothing_older(tmp_path, monke
 def test_a_node_that_does_not_see_the_folder_says_so(tmp_path):
     with pytest.raises(UserError, match="file system that all nodes share"):
         write(tmp_path / "elsewhere", (request(), ANSWER))
-
-
-def test_a_request_is_paid_once(tmp_path):
-    engine = Engine()
-    client = open_client(tmp_path, engine)
-    assert ask(client, "a", "a") == [ANSWER, ANSWER]
-    assert engine.asked == ["a"]
-
-
-def test_the_next_start_pays_only_for_what_is_not_there(tmp_path):
-    ask(open_client(tmp_path, Engine()), "a", "b")
-    engine = Engine()
-    assert ask(open_client(tmp_path, engine), "a", "b", "c") == [ANSWER] * 3
-    assert engine.asked == ["c"]
-
-
-def test_a_failure_is_asked_again_by_the_next_start(tmp_path):
-    failure = Failure("engine_error", "lost")
-    assert ask(open_client(tmp_path, Engine(failure)), "a") == [failure]
-    engine = Engine()
-    assert ask(open_client(tmp_path, engine), "a") == [ANSWER]
-    assert engine.asked == ["a"]
-
-
-def test_two_chains_that_send_the_same_prompt_are_both_asked(tmp_path):
-    engine = Engine()
-    ask(open_client(tmp_path, engine), "a/0/0/generate", "b/0/0/generate")
-    assert len(engine.asked) == 2
-
-
-def test_only_what_the_engine_answered_counts_as_arrived(tmp_path):
-    told = []
-    ask(open_client(tmp_path, Engine(), lambda: told.append(1)), "a", "a")
-    ask(open_client(tmp_path, Engine(Failure("engine_error", "x")), lambda: told.append(1)), "b")
-    assert len(told) == 1
-
-
-def test_a_replay_answers_from_the_journal(tmp_path):
-    ask(open_client(tmp_path, Engine()), "a")
-    assert ask(ReplayClient(tmp_path, "m"), "a") == [ANSWER]
-
-
-def test_a_replay_knows_a_prompt_under_another_name(tmp_path):
-    ask(open_client(tmp_path, Engine()), "a")
-    assert ask(ReplayClient(tmp_path, "m"), "renamed") == [ANSWER]
-
-
-def test_a_replay_prefers_the_answer_to_this_very_request(tmp_path):
-    ask(open_client(tmp_path, Engine()), "a")
-    own = replace(ANSWER, text="own")
-    ask(open_client(tmp_path, Engine(own)), "b")
-    assert ask(ReplayClient(tmp_path, "m"), "a", "b") == [ANSWER, own]
-
-
-def test_a_prompt_that_a_replay_lacks_is_an_error_value(tmp_path):
-    (answer,) = ask(ReplayClient(tmp_path, "m"), "a")
-    assert answer.kind == "engine_error"
-    assert "not in the journal" in answer.message

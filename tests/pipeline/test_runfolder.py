@@ -32,7 +32,7 @@ def _tables(*chain_ids):
 @pytest.fixture
 def folder(tmp_path):
     made = RunFolder.create(tmp_path / "runs", "test")
-    made.write_json("manifest.json", {})
+    made.write_json("config.json", {})
     return made
 
 

@@ -1,0 +1,138 @@
+"""What answers a run's requests: an engine started for it, or the journal of another run."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conf import RunConfig, UserError
+from pipeline.answering import AnswerSource, JournaledEngine
+from pipeline.compose import overlaid
+from pipeline.desk import KeeperHandle
+from pipeline.resuming import read_beginning
+from pipeline.roles import describing
+from pipeline.runfolder import RunFolder
+from serve import (
+    BatchProbe,
+    ClientSpec,
+    EngineHandle,
+    ResolvedModel,
+    model_of,
+    probe_batches,
+    start_engine,
+    stop_engine,
+)
+from serve.engine import Facts
+
+
+@dataclass(frozen=True)
+class Answerer:
+    """What answers one role of a run."""
+
+    source: AnswerSource
+    model: ResolvedModel
+    facts: Facts
+    """What the engine says of itself."""
+    spec: ClientSpec | None
+    """The engine; null in a replay."""
+
+    @classmethod
+    def of(cls, engine: EngineHandle, keeper: KeeperHandle) -> "Answerer":
+        """Put a running engine behind the journal of a run."""
+        source = JournaledEngine(keeper, engine.model.identity, engine.spec)
+        return cls(source, engine.model, engine.facts, engine.spec)
+
+    def probe(self) -> BatchProbe | None:
+        """Ask the engine whether the size of a batch changes its answers; null without one."""
+        return probe_batches(self.spec) if self.spec else None
+
+
+@dataclass(frozen=True)
+class Models:
+    """Who answers, found before anything expensive starts."""
+
+    model: ResolvedModel
+    describer: ResolvedModel | None
+
+    def identities(self) -> dict[str, str]:
+        """Return what the run's folder keeps of them."""
+        found = {"model": self.model.identity}
+        return found | ({"describer": self.describer.identity} if self.describer else {})
+
+
+def find_models(config: RunConfig) -> Models:
+    """Find the models of a run; in a replay they are those that answered then.
+
+    Raises:
+        UserError: a model, or the run to replay, is not there.
+    """
+    describer = describing(config)
+    if config.serve.backend != "replay":
+        return Models(model_of(config), model_of(describer) if describer else None)
+    then = _manifest(config)
+    return Models(
+        _recorded_model(then["model"]),
+        _recorded_model(then["describer"]) if describer and then["describer"] else None,
+    )
+
+
+def replayed_config(asked: RunConfig) -> RunConfig:
+    """Return the configuration of a replay: the source's, with what this command line says.
+
+    Raises:
+        UserError: no run is named to replay, or there is none.
+    """
+    if not asked.serve.replay_from:
+        raise UserError("serve=replay needs serve.replay_from=RUN, a folder under runs/")
+    path = Path(asked.serve.replay_from)
+    recorded = read_beginning(path, "serve.replay_from")["config"]
+    config, _ = overlaid(recorded | {"name": asked.name}, asked)
+    config.serve = asked.serve
+    return config
+
+
+def replay_sources(config: RunConfig) -> tuple[str, ...]:
+    """Return the journals that answer beside the run's own."""
+    if config.serve.backend != "replay":
+        return ()
+    return (str(RunFolder(Path(config.serve.replay_from or "")).journal),)
+
+
+@contextmanager
+def answerer(
+    config: RunConfig, keeper: KeeperHandle, model: ResolvedModel, logs: Path
+) -> Iterator[Answerer]:
+    """Start an engine, or borrow a running one; what was borrowed is left running.
+
+    Args:
+        config: the run, or of another describer ``describing`` it.
+        keeper: of the run's journal.
+        model: who answers.
+        logs: existing folder for what the replicas print.
+    """
+    if config.serve.backend == "replay":
+        source = JournaledEngine(keeper, model.identity, None)
+        facts: Facts = {"backend": "replay", "replay_from": config.serve.replay_from}
+        yield Answerer(source, model, facts, None)
+        return
+    engine = start_engine(config, logs)
+    try:
+        yield Answerer.of(engine, keeper)
+    finally:
+        if not engine.reused:
+            stop_engine(engine)
+
+
+def _manifest(config: RunConfig) -> Any:
+    folder = RunFolder(Path(config.serve.replay_from or ""))
+    if not folder.has("manifest.json"):
+        raise UserError(
+            f"serve.replay_from={folder.path}: that run has no manifest.json: it ended before "
+            f"its engine had answered anything"
+        )
+    return folder.read_json("manifest.json")
+
+
+def _recorded_model(facts: dict[str, Any]) -> ResolvedModel:
+    return ResolvedModel(**{name: facts[name] for name in ResolvedModel.__match_args__})

@@ -1,0 +1,118 @@
+"""Which folder a command works in: one it names, an unfinished one of the same run, or a new one.
+
+A run is the same if its configuration, its weights and its problems are. One process at a time
+works in a folder; its lock is gone when the process is, however that ends.
+"""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from conf import RunConfig, UserError
+from pipeline.compose import check_resumable, same_run, to_plain
+from pipeline.runfolder import BEGINNING, RunFolder
+
+STATUS = "status.json"
+FINISHED, STOPPED = "finished", "stopped"
+Inputs = dict[str, Any]
+"""Identities of the models and digest of the problems."""
+
+
+def resumed_config(asked: RunConfig) -> RunConfig:
+    """Return the configuration of the run that ``resume=`` names.
+
+    Raises:
+        UserError: there is no run, or this command line asks for another one.
+    """
+    recorded = read_beginning(Path(asked.resume or ""), "resume")["config"]
+    return check_resumable(recorded, asked)
+
+
+def read_beginning(path: Path, key: str) -> Any:
+    """Return what a run was made of: ``config`` and ``inputs``.
+
+    Args:
+        path: the run's folder.
+        key: which key of the command line names it.
+    """
+    folder = RunFolder(path)
+    if not folder.has(BEGINNING):
+        raise UserError(f"{key}={path}: no run there (no {BEGINNING}); give a folder under runs/")
+    return folder.read_json(BEGINNING)
+
+
+@contextmanager
+def run_folder(config: RunConfig, inputs: Inputs) -> Iterator[tuple[RunFolder, bool]]:
+    """Yield the folder to work in, locked, and whether the run goes on in it.
+
+    Args:
+        config: the run; with ``resume``, as ``resumed_config`` returned it.
+        inputs: what else makes it this run.
+
+    Raises:
+        UserError: another process works in the folder, it has other inputs, or a new one cannot
+            be made.
+    """
+    if config.resume:
+        _refuse_other_inputs(Path(config.resume), inputs)
+        found = _lock(Path(config.resume))
+        if found is None:
+            raise UserError(f"resume={config.resume}: another process is making this run")
+    else:
+        found = None if config.fresh else _find_unfinished(config, inputs)
+    folder = found[0] if found else RunFolder.create(Path(config.runs_dir), config.name)
+    lock = found[1] if found else _open_lock(folder.path)
+    with lock:
+        if found:
+            folder = RunFolder.reopen(folder.path)
+        else:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            folder.write_json(BEGINNING, {"config": to_plain(config), "inputs": inputs})
+        yield folder, found is not None
+
+
+def is_finished(folder: RunFolder) -> bool:
+    """Tell whether a run came to its end."""
+    return folder.has(STATUS) and folder.read_json(STATUS)["state"] == FINISHED
+
+
+def _find_unfinished(config: RunConfig, inputs: Inputs) -> tuple[RunFolder, IO[str]] | None:
+    """Return the newest unfinished run of the same kind that no process is making."""
+    for beginning in sorted(Path(config.runs_dir).glob(f"*/{BEGINNING}"), reverse=True):
+        folder = RunFolder(beginning.parent)
+        recorded = folder.read_json(BEGINNING)
+        if recorded["inputs"] != inputs or not same_run(recorded["config"], config):
+            continue
+        if not is_finished(folder) and (found := _lock(folder.path)):
+            return found
+    return None
+
+
+def _lock(path: Path) -> tuple[RunFolder, IO[str]] | None:
+    lock = _open_lock(path)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return None
+    return RunFolder(path), lock
+
+
+def _open_lock(path: Path) -> IO[str]:
+    try:
+        return (path / "lock").open("a")
+    except OSError as error:
+        raise UserError(f"cannot write under {path}: {error.strerror or error}") from error
+
+
+def _refuse_other_inputs(path: Path, now: Inputs) -> None:
+    """A run goes on only with the weights and problems it was started with."""
+    then = read_beginning(path, "resume")["inputs"]
+    for what in now:
+        if then.get(what) != now[what]:
+            raise UserError(
+                f"resume={path}: the {what} has changed since the run was started "
+                f"({then.get(what)} then, {now[what]} now); start a new run"
+            )
