@@ -1,6 +1,6 @@
 """What answers a run's requests: an engine started for it, or the journal of another run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +77,7 @@ def find_models(config: RunConfig) -> Models:
     )
 
 
-def replayed_config(asked: RunConfig) -> RunConfig:
+def replayed_config(asked: RunConfig, overrides: Sequence[str]) -> RunConfig:
     """Return the configuration of a replay: the source's, with what this command line says.
 
     Raises:
@@ -87,7 +87,7 @@ def replayed_config(asked: RunConfig) -> RunConfig:
         raise UserError("serve=replay needs serve.replay_from=RUN, a folder under runs/")
     path = Path(asked.serve.replay_from)
     recorded = read_beginning(path, "serve.replay_from")["config"]
-    config, _ = overlaid(recorded | {"name": asked.name}, asked)
+    config, _ = overlaid(recorded | {"name": asked.name}, asked, overrides)
     config.serve = asked.serve
     return config
 

@@ -97,7 +97,11 @@ class Watch:
         self.read()
         self._progress.show(self.standing)
         if self.time_is_up:
-            self._keeper.stop()
+            try:
+                self._keeper.stop()
+            except ray.exceptions.RayError:
+                # It is being restarted; told again at the next look.
+                return
 
     def read(self) -> None:
         """Read the board."""

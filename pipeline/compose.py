@@ -98,15 +98,19 @@ def from_plain(plain: dict[str, Any]) -> RunConfig:
     return cast(RunConfig, OmegaConf.to_object(merged))
 
 
-def overlaid(recorded: dict[str, Any], asked: RunConfig) -> tuple[RunConfig, list[str]]:
+def overlaid(
+    recorded: dict[str, Any], asked: RunConfig, overrides: Sequence[str] = ()
+) -> tuple[RunConfig, list[str]]:
     """Return a recorded configuration with what this command line says, and the keys that differ.
 
     Args:
         recorded: of a run, from its folder.
         asked: from this command line; where it says nothing, the run's own values hold.
+        overrides: its words, which may also say a default value.
     """
     default, given = to_plain(load_config([])), to_plain(asked)
-    said = set(differing_keys(default, given))
+    said = {override.partition("=")[0].lstrip("+") for override in overrides}
+    said.update(differing_keys(default, given))
     differing = [key for key in differing_keys(recorded, given) if key in said]
     merged = json.loads(json.dumps(recorded))
     for key in differing:
@@ -120,13 +124,20 @@ def overlaid(recorded: dict[str, Any], asked: RunConfig) -> tuple[RunConfig, lis
     return from_plain(merged), differing
 
 
-def check_resumable(recorded: dict[str, Any], asked: RunConfig) -> RunConfig:
+def check_resumable(
+    recorded: dict[str, Any], asked: RunConfig, overrides: Sequence[str] = ()
+) -> RunConfig:
     """Return the configuration with which a run goes on: its own, but for how it is run.
+
+    Args:
+        recorded: of the run, from its folder.
+        asked: from this command line.
+        overrides: the words of this command line.
 
     Raises:
         UserError: this command line asks for something else than the run was started with.
     """
-    config, differing = overlaid(recorded, asked)
+    config, differing = overlaid(recorded, asked, overrides)
     refused = [key for key in differing if not is_free(key)]
     if refused:
         raise UserError(

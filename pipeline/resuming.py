@@ -5,7 +5,7 @@ works in a folder; its lock is gone when the process is, however that ends.
 """
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -20,14 +20,14 @@ Inputs = dict[str, Any]
 """Identities of the models and digest of the problems."""
 
 
-def resumed_config(asked: RunConfig) -> RunConfig:
+def resumed_config(asked: RunConfig, overrides: Sequence[str]) -> RunConfig:
     """Return the configuration of the run that ``resume=`` names.
 
     Raises:
         UserError: there is no run, or this command line asks for another one.
     """
     recorded = read_beginning(Path(asked.resume or ""), "resume")["config"]
-    return check_resumable(recorded, asked)
+    return check_resumable(recorded, asked, overrides)
 
 
 def read_beginning(path: Path, key: str) -> Any:

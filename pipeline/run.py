@@ -59,9 +59,9 @@ def run(overrides: Sequence[str]) -> int:
     """
     config = load_config(overrides)
     if config.resume:
-        config = resumed_config(config)
+        config = resumed_config(config, overrides)
     elif config.serve.backend == "replay":
-        config = replayed_config(config)
+        config = replayed_config(config, overrides)
     problems = load_problems(config.dataset)
     # Found missing now rather than when everything else is running.
     models = find_models(config)
