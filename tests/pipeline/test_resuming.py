@@ -26,7 +26,7 @@ def config(tmp_path):
 
 
 def begin(config, inputs=INPUTS, state=None):
-    """Make a run folder and leave it as a killed process does, or with the state of an ended one."""
+    """Make a folder and leave it as a killed process does, or with the state of an ended run."""
     with run_folder(config, inputs) as (folder, _):
         if state:
             folder.write_json(STATUS, {"state": state, "reason": None})
