@@ -124,6 +124,14 @@ class Encoder:
         self.path: dict[int, int] = {}
         """Position of each container on the path, by its id."""
 
+    def begin(self, max_bytes: int) -> None:
+        """Be ready for another value."""
+        self.room = self.max_bytes = max_bytes
+        self.nodes = self.max_nodes
+        self.depth = 0
+        if self.path:
+            self.path = {}
+
     def text(self, value: Any) -> str:
         kind = type(value)
         # The two most frequent types, without the detour.

@@ -4,6 +4,7 @@
 processes of one interpreter.
 """
 
+import ast
 from collections.abc import Callable
 from functools import lru_cache
 from marshal import dumps, loads
@@ -34,18 +35,49 @@ Fields = tuple[str, str, tuple[tuple[int, str | bytes | None], ...], int, int, i
 
 @lru_cache(maxsize=8192)
 def arguments(source: str) -> str | bytes:
-    """What a child evaluates to get the arguments: marshalled code of a short source, else source.
+    """What a child makes the arguments of.
 
-    Many programs get the same arguments, and compiling them is dearer than evaluating them. The
-    code is a call of ``_`` and is never run on this side. A long source, or one with an error, is
-    left to the child, where it can do no harm.
+    Many programs get the same arguments, and compiling them is dearer than evaluating them, which
+    is dearer than reading them. So it is: for a short list of literals, what they are, marshalled;
+    for another short source, its code, a call of ``_``, marshalled, which is never run on this
+    side; for a long one, or one with an error, the source, which does no harm in the child.
     """
+    call = call_of(source)
     if len(source) > _SHORT:
-        return call_of(source)
+        return call
     try:
-        return dumps(compile(call_of(source), "<arguments>", "eval"))
+        tree = ast.parse(call, mode="eval")
+        code = compile(tree, "<arguments>", "eval")
+        return dumps(eval(code, {"_": _both}) if _is_plain(tree.body) else code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return call_of(source)
+        return call
+
+
+def _both(*args: object, **kwargs: object) -> tuple[object, object]:
+    return args, kwargs
+
+
+def _is_plain(call: ast.expr) -> bool:
+    """Whether it is the one call, of literals that are the same when marshalled."""
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "_"):
+        return False
+    named = all(keyword.arg is not None for keyword in call.keywords)
+    return named and all(map(_is_literal, [*call.args, *(item.value for item in call.keywords)]))
+
+
+def _is_literal(node: ast.expr | None) -> bool:
+    """Whether it is built of numbers, texts, lists, tuples and dictionaries.
+
+    Sets are not: one that is read again may have another order than one that is built.
+    """
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+        return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    if isinstance(node, ast.List | ast.Tuple):
+        return all(map(_is_literal, node.elts))
+    if isinstance(node, ast.Dict):
+        return all(map(_is_literal, [*node.keys, *node.values]))
+    return isinstance(node, ast.Constant) and node.value is not ...
 
 
 def call_of(source: str) -> str:

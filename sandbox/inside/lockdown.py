@@ -72,14 +72,20 @@ def drop_capabilities() -> None:
 
 
 class Filter:
-    """A seccomp filter in the form that the kernel takes."""
+    """A seccomp filter in the form that the kernel takes.
+
+    Attributes:
+        code: The instructions.
+        program: A ``struct sock_fprog``, to be passed by its address.
+        address: That address, or 0 when there are no instructions.
+    """
 
     def __init__(self, code: bytes) -> None:
         self.code = ctypes.create_string_buffer(code, len(code))
-        self._program = ctypes.create_string_buffer(
+        self.program = ctypes.create_string_buffer(
             struct.pack("@HP", len(code) // 8, ctypes.addressof(self.code))
         )
-        self.address = ctypes.addressof(self._program) if code else 0
+        self.address = ctypes.addressof(self.program) if code else 0
 
 
 def confine_zygote(filter_: Filter) -> None:

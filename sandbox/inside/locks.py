@@ -5,10 +5,10 @@ short seccomp filter, which forbids the forks that the zygote lives by.
 """
 
 from collections.abc import Callable
-from ctypes import c_ulong, create_string_buffer, get_errno
-from os import _exit, getpid, getppid
+from ctypes import c_uint, c_ulong, create_string_buffer, get_errno
+from os import _exit
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sandbox.inside.lockdown import LINUX, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, Filter, libc
 
@@ -50,24 +50,28 @@ def make_locks(own_bytes: int, filter_: Filter, own_pid_at: int) -> Locks:
 
 
 def _make_lock(cpu: object, memory: object, filter_: Filter, own_pid_at: int) -> Callable[[], None]:
-    parent, linux = getpid(), LINUX
-    confined = filter_ if filter_.address else None  # kept: the kernel reads from its memory
-    prctl, setrlimit = libc["prctl"], libc["setrlimit"]
-    # Objects made one after another lie together; a child copies every page that it uses one of.
-    nothing, sigkill, mode = c_ulong(0), c_ulong(_SIGKILL), c_ulong(SECCOMP_MODE_FILTER)
-    program = c_ulong(filter_.address)
-    own_pid = memoryview(filter_.code).cast("B")[own_pid_at : own_pid_at + 4].cast("I")
+    confined = bool(filter_.address)
+    own_pid = c_uint.from_buffer(filter_.code, own_pid_at) if confined else c_uint()
+    calls = [libc[name] for name in ("setrlimit", "getpid", "getppid")]
+    own = libc["getpid"]()
+    prctl_ = libc["prctl"] if LINUX else None
+    numbers = [c_ulong(number) for number in (0, _SIGKILL, SECCOMP_MODE_FILTER)]
+    # One tuple, as a closure has an object for each name; and made one after another, so that they
+    # lie together. A child copies every page on which there is a thing that it uses.
+    ready = (own, confined, own_pid, filter_.program, cpu, memory, *calls, prctl_, *numbers)
 
-    def lock() -> None:
+    def lock(ready: tuple[Any, ...] = ready) -> None:
+        parent, confined, own_pid, program, cpu, memory, setrlimit, getpid, getppid, *more = ready
+        prctl, nothing, sigkill, mode = more
         bad = 0
-        if linux:
+        if prctl is not None:
             bad = prctl(_PR_SET_PDEATHSIG, sigkill, nothing, nothing, nothing)
             if bad or getppid() != parent:
                 _exit(1)  # the zygote has died, and nobody would kill this child
             bad |= setrlimit(_RLIMIT_AS, memory)
         bad |= setrlimit(_RLIMIT_CPU, cpu)
-        if confined is not None:
-            own_pid[0] = getpid()
+        if confined:
+            own_pid.value = getpid()
             bad |= prctl(PR_SET_SECCOMP, mode, program, nothing, nothing)
         if bad:
             raise OSError(get_errno(), "a child's lock did not close")

@@ -14,7 +14,7 @@ from time import thread_time
 from types import ModuleType
 from typing import Any, Protocol
 
-from sandbox.encoding import Unencodable, encode, encode_exception
+from sandbox.encoding import MAX_BYTES, MAX_DEPTH, MAX_NODES, Encoder, Unencodable, encode_exception
 from sandbox.inside.frames import Code, Full, Writer
 from sandbox.inside.job import Fields, Task, arguments
 from sandbox.inside.quiet import HELD_BACK, Streams
@@ -45,6 +45,8 @@ _LOAD_ERROR, _LOAD_MEMORY = int(Code.LOAD_ERROR), int(Code.LOAD_MEMORY)
 _VALUE, _ERROR, _MEMORY = int(Code.VALUE), int(Code.ERROR), int(Code.MEMORY)
 _OUTPUT, _UNENCODABLE, _NO_ARGS = int(Code.OUTPUT), int(Code.UNENCODABLE), int(Code.NO_ARGS)
 _END, _FULL = int(Code.END), int(Code.FULL)
+
+_encoder = Encoder(MAX_BYTES, MAX_NODES, MAX_DEPTH)
 
 
 def perform(
@@ -77,7 +79,7 @@ def perform(
                 started = thread_time()
                 try:
                     call = loads(given) if type(given) is bytes else given
-                    args, kwargs = eval(call, {"_": _collect})
+                    args, kwargs = call if type(call) is tuple else eval(call, {"_": _collect})
                 except BaseException as error:
                     code, body = _NO_ARGS, describe(error)
                 else:
@@ -87,7 +89,7 @@ def perform(
                         function, args, kwargs, most_printed, most_encoded, streams
                     )
                 write(code, index, thread_time() - started, body)
-        out.close(_END)
+        write(_END, 0, 0.0, "")
     except Full:
         out.close(_FULL)
 
@@ -193,7 +195,10 @@ def attempt(
     taken[0] = 0
     try:
         value = function(*args, **kwargs)
-        code, body = _VALUE, encode(value, max_bytes=most_encoded)
+        _encoder.begin(most_encoded)
+        code, body = _VALUE, _encoder.text(value)
+        if len(body) > most_encoded:
+            raise Unencodable(f"more than {most_encoded} bytes")
     except MemoryError:
         code, body = _MEMORY, ""
     except Unencodable as error:
