@@ -1,5 +1,6 @@
 """One sandbox as a Ray actor: a CPU of the cluster that runs untrusted programs."""
 
+import time
 from typing import Any
 
 import ray
@@ -7,6 +8,8 @@ import ray
 from conf import SandboxConfig
 from sandbox.box import Sandbox
 from sandbox.types import Job, ProgramResult
+
+BATCH_S = 0.05
 
 
 @ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)
@@ -23,6 +26,19 @@ class SandboxActor:
     def run(self, job: Job) -> ProgramResult:
         """Run one program on its calls."""
         return self._sandbox.run(job)
+
+    def run_batch(self, jobs: list[Job]) -> list[ProgramResult]:
+        """Run the first of the jobs: as many as begin within a short time, and at least one.
+
+        A call costs Ray about as much as a short program costs the sandbox.
+        """
+        until = time.monotonic() + BATCH_S
+        results = [self._sandbox.run(jobs[0])]
+        for job in jobs[1:]:
+            if time.monotonic() >= until:
+                break
+            results.append(self._sandbox.run(job))
+        return results
 
     def isolation(self) -> dict[str, Any]:
         """Return what this sandbox gives, with the proof."""

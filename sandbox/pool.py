@@ -5,6 +5,7 @@ on which it has the fewest jobs waiting.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Self
 
 import ray
@@ -14,7 +15,9 @@ from sandbox.actor import SandboxActor
 from sandbox.types import Job, ProgramResult
 
 WAITING_PER_ACTOR = 2
-"""Jobs of ``run_many`` at one actor: the next is there when one is done, and no more."""
+"""Batches of ``run_many`` at one actor: the next is there when one is done, and no more."""
+
+LARGEST_BATCH = 16
 
 
 class SandboxPool:
@@ -63,19 +66,26 @@ class SandboxPool:
         return result
 
     def run_many(self, jobs: Iterable[Job]) -> Iterator[ProgramResult]:
-        """Yield the results of the jobs as they finish; jobs are taken as actors become free."""
-        source = iter(jobs)
-        running: dict[Any, int] = {}
+        """Yield the results of the jobs as they finish; jobs are taken as actors become free.
+
+        They travel in batches, which grow as long as actors get through them quickly; what an
+        actor did not get to goes to the next that is free.
+        """
+        batches = _Batches(jobs)
+        running: dict[Any, tuple[int, list[Job]]] = {}
         free = [index for index in range(len(self._actors)) for _ in range(WAITING_PER_ACTOR)]
         while True:
-            while free and (job := next(source, None)) is not None:
+            while free and (batch := batches.take()):
                 index = free.pop(0)
-                running[self._actors[index].run.remote(job)] = index
+                running[self._actors[index].run_batch.remote(batch)] = index, batch
             if not running:
                 return
             (done,), _ = ray.wait(list(running), num_returns=1)
-            free.append(running.pop(done))
-            yield ray.get(done)
+            index, batch = running.pop(done)
+            free.append(index)
+            results = ray.get(done)
+            batches.give_back(batch[len(results) :])
+            yield from results
 
     def close(self) -> None:
         """End the actors and everything under them."""
@@ -91,6 +101,26 @@ class SandboxPool:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Batches:
+    """Cuts a stream of jobs into batches."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._source = iter(jobs)
+        self._returned: list[Job] = []
+        self._size = 1
+
+    def take(self) -> list[Job]:
+        """The next batch; empty when there is nothing now."""
+        batch = self._returned[: self._size]
+        del self._returned[: self._size]
+        return batch + list(islice(self._source, self._size - len(batch)))
+
+    def give_back(self, rest: list[Job]) -> None:
+        """Take back what was not run; if there is none, the next batch may be larger."""
+        self._returned += rest
+        self._size = max(1, self._size // 2) if rest else min(2 * self._size, LARGEST_BATCH)
 
 
 def _reason(error: BaseException) -> str:

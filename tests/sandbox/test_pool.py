@@ -7,15 +7,16 @@ import pytest
 
 import sandbox
 from conf import SandboxConfig, UserError
-from sandbox import Call, Job, Kind, SandboxPool
+from sandbox import Call, Job, Kind, Limits, SandboxPool
 
 pytestmark = pytest.mark.ray
 
+LIMITS = Limits()
 CONFIG = SandboxConfig(isolation="standard")
 
 
-def job(number, program="def f(x): return x * 2"):
-    return Job(f"job {number}", program, "f", (Call("0", args=str(number)),))
+def job(number, program="def f(x): return x * 2", limits=LIMITS):
+    return Job(f"job {number}", program, "f", (Call("0", args=str(number)),), limits)
 
 
 def test_an_actor_that_cannot_start_is_the_user_s_error(ray_session):
@@ -51,6 +52,16 @@ def test_jobs_are_taken_as_actors_become_free(pool):
     next(results)
     assert len(taken) < 10
     assert len(list(results)) == 19
+
+
+def test_what_an_actor_does_not_get_to_is_run_by_the_next(pool):
+    quick, slow = "def f(x): return x * 2", "def f(x):\n    while True: pass"
+    limits = Limits(cpu_s=0.2)
+    jobs = [job(i, slow if i >= 30 else quick, limits) for i in range(40)]
+    results = list(pool.run_many(jobs))
+    assert sorted((r.job_id, r.outcomes[0].kind) for r in results) == sorted(
+        (f"job {i}", Kind.TIMEOUT if i >= 30 else Kind.VALUE) for i in range(40)
+    )
 
 
 async def test_a_job_can_be_awaited(pool):
