@@ -34,11 +34,8 @@ class Sandbox:
         self._twin: Sandbox | None = None
         self._areas = Areas()
         self._level, self._zygote, self.isolation = _start_best(asked, hash_seed)
-
-    @property
-    def level(self) -> str:
+        self.level = self._level.value
         """The level that was reached and proved."""
-        return self._level.value
 
     @property
     def zygote_pid(self) -> int:

@@ -2,7 +2,6 @@
 
 import os
 import socket
-from contextlib import ExitStack
 
 from sandbox import memory
 from sandbox.inside import job
@@ -69,16 +68,26 @@ class Session:
 
     def _round(self) -> Reading:
         first = len(self._outcomes)
-        with ExitStack() as stack:
-            round_ = self._play(first, stack)
+        children: list[Child] = []
+        areas: list[Area] = []
+        try:
+            round_ = self._play(first, children, areas)
+        finally:
+            for child in children:
+                child.forget()
+            for area in areas:
+                area.clear()
         self._cpu_s += round_.watched.cpu_s
         self._allowance_s -= round_.watched.cpu_s
         self._room -= sum(len(frame.body) for frame in round_.frames)
         pending = list(enumerate(self._job.calls))[first:]
         return read_round(round_, pending, self._job.limits)
 
-    def _play(self, first: int, stack: ExitStack) -> Round:
-        """Fork the program, and a checker if a pending call needs one, and watch them."""
+    def _play(self, first: int, children: list[Child], areas: list[Area]) -> Round:
+        """Fork the program, and a checker if a pending call needs one, and watch them.
+
+        What has been forked, and what is written in, is added to the lists.
+        """
         calls = self._job.calls[first:]
         roles = [PROGRAM]
         channels: list[list[int]] = [[], []]
@@ -86,11 +95,9 @@ class Session:
             roles.append(CHECKER)
             channels = _channel()
         readers = [_Reader(self._area(role), len(calls) + 2) for role in roles]
-        children = []
         for role, reader, channel in zip(roles, readers, channels, strict=False):
-            stack.callback(reader.area.clear)
+            areas.append(reader.area)
             children.append(self._fork(role, reader.area, channel, first))
-            stack.callback(children[-1].forget)
         limits = self._job.limits
         watched = watch(self._zygote, children, readers[0].look, limits, self._allowance_s)
         for reader in readers:
@@ -108,15 +115,16 @@ class Session:
     def _fork(self, role: int, area: Area, channel: list[int], first: int) -> Child:
         task = job.dump(self._task(role, first))
         desk = self._zygote.desk
-        with ExitStack() as stack:
-            for fd in channel:
-                stack.callback(os.close, fd)
+        mine = [*channel]
+        try:
             if area is desk.area and desk.put(task):
                 return self._zygote.fork(role, 0, channel, self._allowed(0))
-            fd = memory.sealed(task)
-            stack.callback(os.close, fd)
-            fds = [fd, area.fd, *channel]
+            mine.append(memory.sealed(task))
+            fds = [mine[-1], area.fd, *channel]
             return self._zygote.fork(role, len(task), fds, self._allowed(len(area)))
+        finally:
+            for fd in mine:
+                os.close(fd)
 
     def _allowed(self, area_bytes: int) -> tuple[int, int]:
         limits = self._job.limits
