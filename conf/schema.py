@@ -376,6 +376,16 @@ class ClusterConfig:
     """Chains that travel together between rounds; 0 chooses by the size of the run."""
     start_timeout_s: float = 300.0
     """Deadline for a local cluster to start, in seconds."""
+    cpus: float | None = None
+    """CPUs of the cluster that this run may plan with, its engines' included; null: all."""
+    sandbox_cpus: float = 1.0
+    """CPUs that Ray sets aside for one sandbox actor."""
+    points_at_once: int = 0
+    """Points of a sweep that run side by side; 0 lets the engines' batches decide."""
+
+    def __post_init__(self) -> None:
+        _at_least("cluster.sandbox_cpus", self.sandbox_cpus, 0.01)
+        _at_least("cluster.points_at_once", self.points_at_once, 0)
 
 
 @dataclass

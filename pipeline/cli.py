@@ -80,18 +80,52 @@ def _config(overrides: list[str]) -> RunConfig:
 
 def _run(words: list[str]) -> int:
     from pipeline.run import run
+    from pipeline.sweep import is_sweep, sweep
 
-    return run(words)
+    return sweep(words) if is_sweep(words) else run(words)
 
 
 def _describe(words: list[str]) -> int:
     from pipeline.datasets import load_problems
     from pipeline.describe import describe
     from pipeline.plan import local_cpus, make_plan
+    from pipeline.sweep import is_sweep
 
+    if is_sweep(words):
+        return _describe_sweep(words)
+    probe = "probe=true" in words
+    words = [word for word in words if word not in ("probe=true", "probe=false")]
     config = _config(words)
     chains = load_problems(config.dataset).num_rows * config.chain.samples
     print(describe(config, make_plan(config, chains=chains, cpus=local_cpus(config.cluster))))
+    print(f"\n{_estimate(words, config) if probe else NO_PROBE}")
+    return 0
+
+
+NO_PROBE = (
+    "How long it takes: ./launch.sh describe probe=true ... makes 1 % of the chains and says."
+)
+
+
+def _estimate(words: list[str], config: RunConfig) -> str:
+    from pipeline.estimate import render_estimate
+    from pipeline.probing import probe_run
+    from pipeline.sweep.points import engines_for
+
+    gpus = sum(engine.gpus for engine in engines_for(config))
+    return "\n".join(render_estimate(probe_run(words, config), gpus=gpus))
+
+
+def _describe_sweep(words: list[str]) -> int:
+    from pipeline.plan import local_cpus
+    from pipeline.sweep import describe_sweep
+    from pipeline.sweep.points import engines_of, make_points
+    from pipeline.sweep.sweep import FLAGS
+
+    points = make_points([word for word in words if word not in FLAGS])
+    # What a cluster has is known when it runs; without one, take what the engines ask for.
+    gpus = sum(engine.gpus for engine in engines_of(points))
+    print(describe_sweep(points, cpus=local_cpus(points[0].config.cluster), gpus=gpus))
     return 0
 
 
@@ -164,6 +198,7 @@ every program runs on the problem's tests. Results go to runs/<time>-<name>/.
   ./launch.sh run dataset.path=FILE                your problems (.jsonl or .parquet, docs/data.md)
   ./launch.sh run chain.length=5 chain.stop=[fixed_point,cycle,decided]
   ./launch.sh run resume=runs/FOLDER               go on with a run that was stopped
+  ./launch.sh run -m model=A,B chain.length=3,5    a sweep: every combination, shared engines
 
 Groups (in conf/): model, dataset, prompt, serve, engine, chain, sandbox, cluster, tracking.""",
         _run,
@@ -173,7 +208,11 @@ Groups (in conf/): model, dataset, prompt, serve, engine, chain, sandbox, cluste
         """usage: ./launch.sh describe [key=value ...]
 
 Takes the same keys as run. Prints the stages with the columns they read and write, the
-resources, the number of requests and tokens, and whether the CPUs suffice; starts nothing.""",
+resources, the number of requests and tokens, and whether the CPUs suffice; starts nothing.
+
+  ./launch.sh describe probe=true    also makes 1 % of the chains (at least 4) on the real engine,
+                                     throws them away, and says what all will cost and take
+  ./launch.sh describe -m model=A,B  the points of a sweep, and which run side by side""",
         _describe,
     ),
     "prompts": Command(

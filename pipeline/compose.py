@@ -5,15 +5,17 @@ working directories.
 """
 
 import difflib
+import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -51,6 +53,43 @@ def load_config(overrides: Sequence[str]) -> RunConfig:
     except ValueError as error:
         # Hydra refuses `group=3` this way.
         raise UserError(f"{' '.join(overrides)}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One combination of a sweep."""
+
+    words: tuple[str, ...]
+    """Its overrides, each with one value."""
+    chosen: dict[str, str]
+    """The values of the keys that the sweep varies."""
+
+
+def expand(overrides: Sequence[str]) -> list[Choice]:
+    """Return every combination of the lists, ranges and globs in these overrides.
+
+    The last key varies fastest; without anything to vary there is one combination.
+
+    Raises:
+        UserError: an override that is none.
+    """
+    try:
+        parsed = OverridesParser.create().parse_overrides(list(overrides))
+        swept: dict[str, list[str]] = {
+            override.get_key_element(): list(override.sweep_string_iterator())
+            for override in parsed
+            if override.is_sweep_override()
+        }
+    except HydraException as error:
+        raise UserError(_explain(error)) from error
+    fixed = [str(override.input_line) for override in parsed if not override.is_sweep_override()]
+    combined = (
+        dict(zip(swept, values, strict=True)) for values in itertools.product(*swept.values())
+    )
+    return [
+        Choice((*fixed, *(f"{key}={value}" for key, value in chosen.items())), chosen)
+        for chosen in combined
+    ]
 
 
 def _open(override: str) -> str:

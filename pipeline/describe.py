@@ -36,7 +36,7 @@ def _resources(config: RunConfig, plan: ChainPlan) -> list[str]:
         f"  engine     {engine.replicas} replica(s) of {config.model.label}"
         f" ({config.serve.backend}), {engine.cpus_per_replica:g} CPUs and {gpus} GPUs each",
         *_describer(config, gpus),
-        f"  sandbox    {plan.sandbox_actors} actor(s), 1 CPU each,"
+        f"  sandbox    {plan.sandbox_actors} actor(s), {config.cluster.sandbox_cpus:g} CPUs each,"
         f" isolation {config.sandbox.isolation}",
         f"  stages     {_operators(plan)} actor(s), {config.cluster.stage_cpus:g} CPUs each",
         f"  CPUs       {budget.needed:g} needed, {budget.available:g} available: enough",

@@ -5,6 +5,7 @@ busy process sends a few large messages and an idle one waits for nothing.
 """
 
 import asyncio
+import os
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ from serve.messages import Completion
 T = TypeVar("T")
 R = TypeVar("R")
 CONCURRENT_CALLS = 10_000
+NAMESPACE = "holdtrue"
+SHARED_KEEPER = "HOLDTRUE_KEEPER"
+"""Environment variable by which a sweep tells its points the name of the keeper that they share."""
 
 
 class Desk(Protocol):
@@ -73,16 +77,31 @@ class KeeperHandle:
         _get(self.actor.close.remote(self.run))
 
 
-def start_keeper() -> Any:
-    """Start a keeper on this node: only the driver's node has to see the run folders."""
+def start_keeper(name: str | None = None) -> Any:
+    """Start a keeper on this node: only the driver's node has to see the run folders.
+
+    Args:
+        name: under which other drivers find it while this one lives.
+    """
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-    options = {"scheduling_strategy": here, "max_concurrency": CONCURRENT_CALLS}
+    options: dict[str, Any] = {
+        "scheduling_strategy": here,
+        "max_concurrency": CONCURRENT_CALLS,
+        **({"name": name, "namespace": NAMESPACE} if name else {}),
+    }
     return KeeperActor.options(**options).remote()
 
 
 @contextmanager
 def keeping(run: JournalRun) -> Iterator[KeeperHandle]:
-    """Have a keeper for one run while the block runs."""
+    """Have a keeper for one run while the block runs: its own, or the one of its sweep."""
+    if name := os.environ.get(SHARED_KEEPER):
+        handle = KeeperHandle(ray.get_actor(name, namespace=NAMESPACE), run)
+        try:
+            yield handle
+        finally:
+            handle.close()
+        return
     actor = start_keeper()
     try:
         yield KeeperHandle(actor, run)

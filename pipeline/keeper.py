@@ -151,8 +151,9 @@ class Keeper:
 
     async def close(self, run: JournalRun) -> None:
         """Forget what a run that has ended is fetching, so that nobody waits for it."""
-        for key in [key for key, claim in self._claims.items() if claim.run == run]:
-            self._release(key)
+        for key, claim in list(self._claims.items()):
+            if claim.run.journal == run.journal:
+                self._release(key)
         self._books.pop(run.journal, None)
 
     def _open(self, run: JournalRun) -> _Book:

@@ -63,6 +63,8 @@ def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
     Raises:
         UserError: the CPUs do not suffice, so that the job would wait for itself for ever.
     """
+    cpus = min(cpus, config.cluster.cpus or cpus)
+    each = config.cluster.sandbox_cpus
     steps = range(config.chain.length + 1)
     rounds = tuple(tuple(round_stages(step, config.chain)) for step in steps)
     afterwards = tuple(last_stages(config.chain))
@@ -73,8 +75,8 @@ def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
         engines = 0
     replicas = config.engine.cpus_per_replica * engines
     stages = config.cluster.stage_cpus * (len(rounds) + bool(afterwards))
-    actors = config.sandbox.actors or max(1, math.floor(cpus - replicas - stages))
-    budget = CpuBudget(cpus, replicas, float(actors), stages)
+    actors = config.sandbox.actors or max(1, math.floor((cpus - replicas - stages) / each))
+    budget = CpuBudget(cpus, replicas, actors * each, stages)
     _check_budget(budget, engines)
     return ChainPlan(
         chains=chains,

@@ -40,7 +40,7 @@ from pipeline.plan import make_plan
 from pipeline.progress import Progress
 from pipeline.resuming import FINISHED, STATUS, STOPPED, resumed_config, run_folder
 from pipeline.roles import describing
-from pipeline.runfolder import RunFolder
+from pipeline.runfolder import RunFolder, sibling_journals
 from pipeline.scores import score_run
 from pipeline.tables import open_chains
 from pipeline.tracking import Result, Tracking, tracked
@@ -127,7 +127,7 @@ class ChainJob:
     def _journal(self) -> JournalRun:
         return JournalRun(
             str(self.folder.journal),
-            sources=replay_sources(self.config),
+            sources=(*replay_sources(self.config), *sibling_journals(self.folder)),
             token_limit=self.config.budget.tokens,
             pays=self.config.serve.backend != "replay",
         )
@@ -137,7 +137,11 @@ class ChainJob:
     ) -> str | None:
         chains = self.problems.num_rows * self.config.chain.samples - len(finished)
         plan = make_plan(self.config, chains=chains, cpus=cpus)
-        with SandboxPool.start(self.config.sandbox, actors=plan.sandbox_actors) as sandbox:
+        with SandboxPool.start(
+            self.config.sandbox,
+            actors=plan.sandbox_actors,
+            cpus=self.config.cluster.sandbox_cpus,
+        ) as sandbox:
             sound, left_out = self._sound(sandbox, console)
             table = open_chains(sound, self.config, finished=finished)
             plan = replace(plan, chains=table.num_rows)

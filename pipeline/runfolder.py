@@ -23,6 +23,8 @@ from pipeline.schemas import RUN_TABLES
 FREE_BYTES_TO_START = 50 * 2**20
 COMMIT_TABLE = "chains"
 JOURNAL = "journal"
+SWEEP = "sweep.json"
+"""Lies in the folder of a sweep, in which the folders of its points lie."""
 BEGINNING = "config.json"
 """What a run is made of, written before anything else; without it a folder is no run."""
 
@@ -44,7 +46,7 @@ class RunFolder:
         try:
             runs_dir.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(runs_dir).free
-            path = _make_free_folder(runs_dir, f"{stamp}-{name}")
+            path = make_free_folder(runs_dir, f"{stamp}-{name}")
             for folder in (*RUN_TABLES, JOURNAL):
                 (path / folder).mkdir()
         except OSError as error:
@@ -129,7 +131,16 @@ class RunFolder:
                     path.rename(_free_name(target))
 
 
-def _make_free_folder(parent: Path, name: str) -> Path:
+def sibling_journals(folder: RunFolder) -> tuple[str, ...]:
+    """Return the journals of a sweep's other points; none for a run that is no point of one."""
+    if not (folder.path.parent / SWEEP).is_file():
+        return ()
+    found = sorted(folder.path.parent.resolve().glob(f"*/{JOURNAL}"))
+    return tuple(str(path) for path in found if path != folder.journal)
+
+
+def make_free_folder(parent: Path, name: str) -> Path:
+    """Make a new folder; a name that is taken gets a number."""
     number = 1
     while True:
         path = parent / (name if number == 1 else f"{name}-{number}")

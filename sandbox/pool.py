@@ -34,15 +34,21 @@ class SandboxPool:
         self._waiting = [0] * len(actors)
 
     @classmethod
-    def start(cls, config: SandboxConfig, *, actors: int) -> Self:
+    def start(cls, config: SandboxConfig, *, actors: int, cpus: float = 1.0) -> Self:
         """Start the actors and wait until all have proved the same level.
 
         Ray must be initialised.
 
+        Args:
+            config: how programs run.
+            actors: how many.
+            cpus: that Ray sets aside for each.
+
         Raises:
             UserError: a host cannot give the level, or two nodes give different ones.
         """
-        handles = [SandboxActor.remote(config) for _ in range(actors)]  # type: ignore[attr-defined]
+        make = SandboxActor.options(num_cpus=cpus)  # type: ignore[attr-defined]
+        handles = [make.remote(config) for _ in range(actors)]
         try:
             found = ray.get([handle.isolation.remote() for handle in handles])
         except ray.exceptions.ActorDiedError as error:

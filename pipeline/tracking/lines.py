@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,6 +45,11 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
             continue  # half a line of a killed writer
         if isinstance(row, dict):
             yield row
+
+
+def last_line(path: Path) -> dict[str, Any]:
+    """Return the last whole line of a file; nothing if there is none."""
+    return next(iter(deque(read_lines(path), maxlen=1)), {})
 
 
 def _finite(row: Mapping[str, Any]) -> dict[str, Any]:

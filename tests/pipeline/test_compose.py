@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from conf import UserError
-from pipeline.compose import CONFIG_DIR, differing_keys, load_config, to_plain
+from pipeline.compose import CONFIG_DIR, differing_keys, expand, load_config, to_plain
 
 ALSO_NEEDED = {"prompt=fim": ["model=starcoderbase"]}
 
@@ -59,3 +59,21 @@ def test_differing_keys_are_dotted_and_sorted():
     old = to_plain(load_config([]))
     new = to_plain(load_config(["chain.length=4", "seed=3"]))
     assert differing_keys(old, new) == ["chain.length", "seed"]
+
+
+def test_a_sweep_is_every_combination_and_its_fixed_words():
+    choices = expand(["serve=fake", "model=a,b", "chain.length=range(3,5)"])
+    assert [choice.chosen for choice in choices] == [
+        {"model": model, "chain.length": length} for model in "ab" for length in "34"
+    ]
+    assert choices[0].words == ("serve=fake", "model=a", "chain.length=3")
+
+
+def test_a_list_in_brackets_or_quotes_is_one_value():
+    (choice,) = expand(["chain.stop=[fixed_point,cycle]", "model.path='a,b'"])
+    assert choice.chosen == {}
+
+
+def test_what_is_no_override_is_no_sweep():
+    with pytest.raises(UserError, match="nonsense"):
+        expand(["nonsense"])

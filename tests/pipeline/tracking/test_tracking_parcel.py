@@ -19,7 +19,7 @@ def value_of(field):
 
 SAFE = ("chain_id", "problem_id", "dataset", "stop_reason", "role", "model", "sampling", "test_id")
 SAFE += ("summary_request", "generation_request", "request_id", "prompt_key", "extraction", "load")
-SAFE += ("verdict", "isolation", "kind", "finish_reason", "error_kind")
+SAFE += ("verdict", "isolation", "kind", "finish_reason", "error_kind", "finding")
 
 
 @pytest.fixture
