@@ -1,5 +1,6 @@
 """What this host gives: the levels, and the proof of each, act by act, as lines of text."""
 
+import platform
 from collections.abc import Iterator
 
 from sandbox.box import Sandbox
@@ -27,7 +28,8 @@ def report(levels: tuple[Level, ...] = tuple(Level)) -> Iterator[str]:
 
 
 def _describe(isolation: Isolation) -> Iterator[str]:
-    yield f"{isolation.level.value}: proved on Linux {isolation.kernel}, {isolation.architecture}"
+    host = f"{platform.system()} {isolation.kernel}, {isolation.architecture}"
+    yield f"{isolation.level.value}: proved on {host}"
     yield f"  layers      {', '.join(isolation.layers)}"
     if isolation.landlock_abi:
         yield f"  Landlock    ABI {isolation.landlock_abi}"

@@ -19,39 +19,39 @@ _KEPT_BYTES = mmap.PAGESIZE
 _ZEROS = bytes(_KEPT_BYTES)
 """What most children write fits here; keeping it costs less than asking for it again each time."""
 
-if hasattr(os, "memfd_create"):
+MEMORY_FILES = hasattr(os, "memfd_create")
+"""Without them, on macOS, an unlinked file serves, which cannot be sealed; for ``minimal`` only."""
+
+if MEMORY_FILES:
     import fcntl
 
     _NO_RESIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
     _FUTURE_WRITE = 0x10  # F_SEAL_FUTURE_WRITE, Linux 5.1
 
-    def _new_file(name: str) -> int:
+
+def new_file(name: str) -> int:
+    """A descriptor of an empty file that no folder has."""
+    if MEMORY_FILES:
         return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with tempfile.TemporaryFile(prefix=name) as file:
+        return os.dup(file.fileno())
 
-    def _seal(fd: int, *, writable: bool) -> None:
-        seals = _NO_RESIZE if writable else _NO_RESIZE | fcntl.F_SEAL_WRITE
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
 
-    def _seal_to_others(fd: int) -> None:
-        """Leave the maps that there are writable, and no other way."""
+def _seal(fd: int, *, writable: bool) -> None:
+    """Fix its size and, unless it is to be writable, its content."""
+    if MEMORY_FILES:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _NO_RESIZE | (0 if writable else fcntl.F_SEAL_WRITE))
+
+
+def _seal_to_others(fd: int) -> None:
+    """Leave the maps that there are writable, and no other way."""
+    if MEMORY_FILES:
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _NO_RESIZE | _FUTURE_WRITE)
-
-else:  # macOS: an unlinked file, which only the minimal level uses
-
-    def _new_file(name: str) -> int:
-        with tempfile.TemporaryFile(prefix=name) as file:
-            return os.dup(file.fileno())
-
-    def _seal(fd: int, *, writable: bool) -> None:
-        del fd, writable
-
-    def _seal_to_others(fd: int) -> None:
-        del fd
 
 
 def sealed(data: bytes) -> int:
     """A descriptor of a memory file that holds the data and cannot be changed."""
-    fd = _new_file("task")
+    fd = new_file("task")
     view = memoryview(data)
     at = 0
     while at < len(data):
@@ -77,7 +77,7 @@ class Area:
     """
 
     def __init__(self, size: int) -> None:
-        self.fd = _new_file("result")
+        self.fd = new_file("result")
         os.ftruncate(self.fd, size)
         _seal(self.fd, writable=True)
         self._map = mmap.mmap(self.fd, size)
@@ -94,7 +94,7 @@ class Area:
         self._map[:_KEPT_BYTES] = _ZEROS
         if not _has_data(self.fd, _KEPT_BYTES):
             return
-        if hasattr(mmap, "MADV_REMOVE"):
+        if MEMORY_FILES:
             self._map.madvise(mmap.MADV_REMOVE)
         else:
             self._map[:] = bytes(len(self._map))
@@ -117,7 +117,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.area = Area(AREA_BYTES)
-        self._fd = _new_file("task")
+        self._fd = new_file("task")
         os.ftruncate(self._fd, TASK_BYTES)
         self._map = mmap.mmap(self._fd, TASK_BYTES)
         _seal_to_others(self._fd)

@@ -18,12 +18,14 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sandbox import memory
 from sandbox.clock import Spent, pid_of, spent
-from sandbox.inside.wire import COMMAND, GIVE_HANDLE, HANDLE, LENGTH, REPORT, Plan
+from sandbox.inside.wire import COMMAND, GIVE_HANDLE, HANDLE, KILL, LENGTH, REPORT, Plan
 from sandbox.memory import Desk
 
 START_TIMEOUT_S = 60.0
 ANSWER_TIMEOUT_S = 30.0
+PIDFDS = hasattr(os, "pidfd_open")
 _PEAK_PER_MB = 2**20 if sys.platform == "darwin" else 2**10
 
 _BOOT = (
@@ -75,6 +77,8 @@ class Child:
 
     def spent(self) -> Spent | None:
         """Its clocks; None when it is gone or the system cannot tell."""
+        if not PIDFDS:
+            return None
         pidfd = self._handle()
         if pidfd is not None and self._pid == 0:
             with contextlib.suppress(OSError):
@@ -83,6 +87,9 @@ class Child:
 
     def kill(self) -> None:
         """Kill it, surely and only it."""
+        if not PIDFDS:
+            self._zygote.kill(self.slot)
+            return
         pidfd = self._handle()
         if pidfd is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -106,13 +113,13 @@ class ZygoteProcess:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._control = ours
         self._ended: list[Ended] = []
-        self._log = os.memfd_create("zygote-log")
+        self._log = memory.new_file("zygote-log")
         self.desk = Desk()
         try:
             self._process = _launch(theirs, self.desk.fds, self._log, hash_seed)
         finally:
             theirs.close()
-        self.report = self._greet(plan._replace(desk=self.desk.fds))
+        self.report = self._greet(plan._replace(desk=self.desk.fds, pidfds=PIDFDS))
 
     @property
     def pid(self) -> int:
@@ -185,6 +192,17 @@ class ZygoteProcess:
                 if data[0] == HANDLE:
                     return int.from_bytes(rights[0][2][:4], sys.byteorder) if rights else None
                 self._ended.append(_read_end(data))
+        except OSError as error:
+            raise ZygoteLost(str(error)) from error
+
+    def kill(self, slot: int) -> None:
+        """Have the zygote kill the child in a slot, if it has not ended.
+
+        Raises:
+            ZygoteLost: It does not listen.
+        """
+        try:
+            self._control.sendall(COMMAND.pack(KILL, slot, 0, 0, 0))
         except OSError as error:
             raise ZygoteLost(str(error)) from error
 

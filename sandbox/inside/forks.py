@@ -11,7 +11,7 @@ import os
 from _socket import CMSG_SPACE, SCM_RIGHTS, SOL_SOCKET, socket
 from ctypes import PyDLL, byref, create_string_buffer
 from mmap import mmap
-from os import _exit, close, pidfd_open, pread, setsid
+from os import _exit, close, pread, setsid
 from struct import Struct
 from typing import Any, NamedTuple, NoReturn
 
@@ -31,6 +31,7 @@ from sandbox.inside.wire import (
     FDS,
     GIVE_HANDLE,
     HANDLE,
+    KILL,
     PROGRAM,
     REPORT,
     STATUS_AT,
@@ -59,6 +60,7 @@ class Host(NamedTuple):
     own_group: bool
     task: mmap
     area: mmap
+    pidfds: bool
 
 
 def serve(host: Host) -> NoReturn:
@@ -68,7 +70,7 @@ def serve(host: Host) -> NoReturn:
     its events, first the socket's, then of each place; a free one has no descriptor, and 0 in
     ``pids``.
     """
-    control, streams, (limit, lock), own_group, task, area = host
+    control, streams, (limit, lock), own_group, task, area, pidfds = host
     control_fd, out, namespace = control.fileno(), Writer(area), new_module()
     receive, read_command, send = control.recvmsg, COMMAND.unpack, control.sendall
     pollfds, report = create_string_buffer(24), create_string_buffer(REPORT.size)
@@ -78,7 +80,7 @@ def serve(host: Host) -> NoReturn:
     watched[0], watched[2], watched[4] = control_fd, -1, -1
     watched[1] = watched[3] = watched[5] = _POLLIN
     pids, slots = [0, 0], [0, 0]
-    allowed = (0, 0)
+    allowed, end, mark = (0, 0), -1, -1
     while True:
         _poll(pollfds, 3, -1)
         for place in _PLACES:
@@ -97,15 +99,27 @@ def serve(host: Host) -> NoReturn:
         data, rights, _, _ = receive(_COMMAND_BYTES, _ROOM)
         if not data:
             _end(pids)
+            _exit(0)
         role, slot, size, cpu_s, memory = read_command(data)
         if role == GIVE_HANDLE:
             found = [watched[2 * at + 2] for at in _PLACES if pids[at] and slots[at] == slot]
             _give_handle(control, slot, found)
             continue
+        if role == KILL:
+            killed = [at for at in _PLACES if pids[at] and slots[at] == slot]
+            for at in killed:
+                _end([pids[at]])
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pids[at], _SIGKILL)
+                close(watched[2 * at + 2])
+                watched[2 * at + 2] = _pipe_that_has_ended()
+            continue
         if (cpu_s, memory) != allowed:
             limit(cpu_s, memory)
             allowed = cpu_s, memory
         fds = [fd for _, _, packed in rights for (fd,) in _ONE_FD.iter_unpack(packed)]
+        if not pidfds:
+            end, mark = os.pipe()  # the child keeps ``mark`` open for as long as it lives
         pid = _fork()
         if pid == 0:
             try:
@@ -126,9 +140,20 @@ def serve(host: Host) -> NoReturn:
                 _exit(70)
         for passed in fds:
             close(passed)
+        if pidfds:
+            end = os.pidfd_open(pid)
+        else:
+            close(mark)
         place = 1 if pids[0] else 0
         pids[place], slots[place] = pid, slot
-        watched[2 * place + 2] = pidfd_open(pid)
+        watched[2 * place + 2] = end
+
+
+def _pipe_that_has_ended() -> int:
+    """Takes the place of one that a process which outlives its parent may keep open."""
+    end, mark = os.pipe()
+    close(mark)
+    return end
 
 
 def _give_handle(control: socket, slot: int, pidfds: list[int]) -> None:
@@ -137,11 +162,10 @@ def _give_handle(control: socket, slot: int, pidfds: list[int]) -> None:
     control.sendmsg([report], rights)
 
 
-def _end(pids: list[int]) -> NoReturn:
+def _end(pids: list[int]) -> None:
     for pid in pids:
         if pid:
             os.kill(pid, _SIGKILL)
-    _exit(0)
 
 
 def _kill_rest(group: int, others: set[int]) -> None:

@@ -22,8 +22,8 @@ FDS = struct.Struct("=3i")
 
 HANDLE, ENDED = 1, 2
 """What a report is about; a handle comes without its descriptor when the child has ended."""
-PROGRAM, CHECKER, PROBE, GIVE_HANDLE = 1, 2, 3, 4
-"""Roles, and the command that is none."""
+PROGRAM, CHECKER, PROBE, GIVE_HANDLE, KILL = 1, 2, 3, 4, 5
+"""Roles, and the commands that are none; the last one where there are no pidfds."""
 
 
 class Plan(NamedTuple):
@@ -35,5 +35,7 @@ class Plan(NamedTuple):
     own_pid_at: int
     package_folders: tuple[str, ...]
     wide: bool
+    pidfds: bool = True
+    """Whether the system has them; macOS has not."""
     desk: tuple[int, int] = (-1, -1)
     """Descriptors of the task's place and the result area that stand ready."""

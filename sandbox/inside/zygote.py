@@ -19,6 +19,9 @@ from typing import Any, NoReturn
 from sandbox.inside import imports, landlock, lockdown, namespaces, pages
 from sandbox.inside.wire import LENGTH, Plan
 
+_CLOSING = {"namespaces", "landlock"}
+"""Layers that close the file system, except for some paths."""
+
 _GC_THRESHOLDS = (20_000, 20, 20)
 """Children collect garbage less often than a plain interpreter: most programs are short."""
 
@@ -57,7 +60,7 @@ def _prepare(control: _socket.socket, plan: Plan) -> tuple[Callable[[], NoReturn
     gc.collect()
     pages.fill_holes()
     own_bytes = _address_space()
-    readable, listable = imports.python_tree(packages)
+    readable, listable = imports.python_tree(packages) if _CLOSING & {*plan.layers} else ([], [])
     long_filter = lockdown.Filter(plan.zygote_filter)
     for layer, step in (
         ("namespaces", lambda: namespaces.isolate(_outermost(readable + listable))),
@@ -72,7 +75,7 @@ def _prepare(control: _socket.socket, plan: Plan) -> tuple[Callable[[], NoReturn
     short_filter = lockdown.Filter(plan.child_filter)
     locks = make_locks(own_bytes, short_filter, plan.own_pid_at)
     own_group = "seccomp" not in plan.layers
-    host = forks.Host(control, streams, locks, own_group, *desk)
+    host = forks.Host(control, streams, locks, own_group, *desk, plan.pidfds)
     return lambda: forks.serve(host), marshal.dumps(report)
 
 
