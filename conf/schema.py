@@ -17,6 +17,7 @@ BACKENDS = ("vllm", "fake", "replay")
 ISOLATION_LEVELS = ("auto", "strict", "standard", "standard-nofs", "minimal")
 STOP_RULES = ("fixed_point", "cycle", "decided")
 CHAIN_STARTS = ("text", "code")
+CODE_WAYS = ("shipped", "installed")
 TRACKERS = ("none", "jsonl", "wandb")
 WANDB_MODES = ("auto", "online", "offline")
 EXAMPLES = ("without", "with")
@@ -375,7 +376,12 @@ class ClusterConfig:
     rows_per_block: int = 0
     """Chains that travel together between rounds; 0 chooses by the size of the run."""
     start_timeout_s: float = 300.0
-    """Deadline for a local cluster to start, in seconds."""
+    """Deadline for a local cluster to start and for ``nodes`` to join, in seconds."""
+    nodes: int = 1
+    """Nodes to wait for before the run starts."""
+    code: str = "shipped"
+    """How our code reaches the nodes of a cluster that was running before: ``shipped`` by Ray from
+    this process, or ``installed`` on every node, which is compared."""
     cpus: float | None = None
     """CPUs of the cluster that this run may plan with, its engines' included; null: all."""
     sandbox_cpus: float = 1.0
@@ -384,6 +390,8 @@ class ClusterConfig:
     """Points of a sweep that run side by side; 0 lets the engines' batches decide."""
 
     def __post_init__(self) -> None:
+        _one_of("cluster.code", self.code, CODE_WAYS)
+        _at_least("cluster.nodes", self.nodes, 1)
         _at_least("cluster.sandbox_cpus", self.sandbox_cpus, 0.01)
         _at_least("cluster.points_at_once", self.points_at_once, 0)
 
