@@ -300,6 +300,8 @@ class EngineConfig:
     """Engines, each with its own copy of the weights."""
     tensor_parallel_size: int = 1
     """GPUs that share one copy of the weights."""
+    across_nodes: bool = False
+    """Let the GPUs of one replica lie on several nodes, at the price of their network."""
     gpus_per_replica: float = 0.0
     """GPUs of one replica when it is not sharded; 0 runs on the CPU."""
     cpus_per_replica: float = 0.5

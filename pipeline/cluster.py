@@ -30,7 +30,7 @@ PACKAGES = ("conf", "pipeline", "serve", "sandbox", "analysis")
 POLL_S = 0.5
 
 
-class _OwnPath(JobConfig):
+class _OwnPath(JobConfig):  # type: ignore[misc]
     """A job whose workers do not search the driver's current folder for modules."""
 
     def _runtime_env_has_working_dir(self) -> bool:

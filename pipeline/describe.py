@@ -1,6 +1,7 @@
 """What a run would do, in plain text: stages, columns, resources, requests, CPUs."""
 
 from conf import RunConfig
+from pipeline.gpus import describe_gpus, gpu_plan
 from pipeline.plan import ChainPlan, describe_columns
 
 
@@ -39,6 +40,7 @@ def _resources(config: RunConfig, plan: ChainPlan) -> list[str]:
         f"  sandbox    {plan.sandbox_actors} actor(s), {config.cluster.sandbox_cpus:g} CPUs each,"
         f" isolation {config.sandbox.isolation}",
         f"  stages     {_operators(plan)} actor(s), {config.cluster.stage_cpus:g} CPUs each",
+        f"  GPUs       {describe_gpus(gpu_plan(config))}",
         f"  CPUs       {budget.needed:g} needed, {budget.available:g} available: enough",
     ]
 

@@ -29,11 +29,12 @@ from pipeline.answerer import (
 )
 from pipeline.chain import ShardWriter, make_chains
 from pipeline.checking import gold_check, label_tests
-from pipeline.cluster import ray_cluster
+from pipeline.cluster import node_gpus, ray_cluster
 from pipeline.compose import load_config
 from pipeline.console import captured_output
 from pipeline.datasets import dataset_facts, load_problems
 from pipeline.desk import KeeperHandle, keeping
+from pipeline.gpus import check_gpus, gpu_plan
 from pipeline.keeper import JournalRun
 from pipeline.manifest import make_manifest
 from pipeline.plan import make_plan
@@ -137,6 +138,7 @@ class ChainJob:
     ) -> str | None:
         chains = self.problems.num_rows * self.config.chain.samples - len(finished)
         plan = make_plan(self.config, chains=chains, cpus=cpus)
+        check_gpus(gpu_plan(self.config), node_gpus())
         with SandboxPool.start(
             self.config.sandbox,
             actors=plan.sandbox_actors,

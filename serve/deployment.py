@@ -124,16 +124,37 @@ def deployment_options(config: RunConfig, model: ResolvedModel) -> dict[str, Any
             "runtime_env": {"env_vars": _passed_on() | environment},
         },
     }
-    return options if fake or engine.tensor_parallel_size == 1 else _sharded(options, config)
+    placement = placement_of(config)
+    return _sharded(options, placement) if placement else options
 
 
-def _sharded(options: dict[str, Any], config: RunConfig) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Placement:
+    """The placement group of one replica."""
+
+    bundles: list[dict[str, float]]
+    """One a shard; the replica itself stands in the first."""
+    strategy: str
+    """STRICT_PACK keeps the shards on one node, PACK lets them span nodes."""
+
+
+def placement_of(config: RunConfig) -> Placement | None:
+    """Return how the shards of one replica are placed; None where it is not sharded."""
+    engine = config.engine
+    if config.serve.backend == "fake" or engine.tensor_parallel_size == 1:
+        return None
+    first: dict[str, float] = {"CPU": engine.cpus_per_replica, "GPU": 1}
+    others: list[dict[str, float]] = [{"GPU": 1}] * (engine.tensor_parallel_size - 1)
+    return Placement([first, *others], "PACK" if engine.across_nodes else "STRICT_PACK")
+
+
+def _sharded(options: dict[str, Any], placement: Placement) -> dict[str, Any]:
     """Give the GPUs to the replica's placement group: vLLM's actors, one a shard, take them."""
-    actor = options["ray_actor_options"] | {"num_gpus": 0}
-    first = {"CPU": config.engine.cpus_per_replica, "GPU": 1}
-    others = [{"GPU": 1}] * (config.engine.tensor_parallel_size - 1)
-    group = {"placement_group_bundles": [first, *others], "placement_group_strategy": "PACK"}
-    return options | {"ray_actor_options": actor} | group
+    return options | {
+        "ray_actor_options": options["ray_actor_options"] | {"num_gpus": 0},
+        "placement_group_bundles": placement.bundles,
+        "placement_group_strategy": placement.strategy,
+    }
 
 
 def _passed_on() -> dict[str, str]:

@@ -34,6 +34,12 @@ def test_shards_get_one_gpu_each_and_the_replica_none() -> None:
     options = deployment_options(config(tensor_parallel_size=3, gpus_per_replica=1), MODEL)
     assert options["placement_group_bundles"] == [{"CPU": 0.5, "GPU": 1}, {"GPU": 1}, {"GPU": 1}]
     assert options["ray_actor_options"]["num_gpus"] == 0
+    assert options["placement_group_strategy"] == "STRICT_PACK"
+
+
+def test_shards_may_lie_on_several_nodes_if_asked() -> None:
+    made = config(tensor_parallel_size=16, gpus_per_replica=1, across_nodes=True)
+    assert deployment_options(made, MODEL)["placement_group_strategy"] == "PACK"
 
 
 def test_the_fake_backend_never_asks_for_a_gpu() -> None:
