@@ -437,7 +437,7 @@ class BudgetConfig:
     tokens: int | None = None
     """Tokens that the engine may read and write over the whole run; null: any number."""
     minutes: float | None = None
-    """Minutes that one start may ask the engine; null: any number."""
+    """Minutes after which one start asks the engine nothing more; null: any number."""
 
     def __post_init__(self) -> None:
         _at_least("budget.tokens", self.tokens or 0, 0)

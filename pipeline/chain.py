@@ -76,32 +76,17 @@ def every_second(act: Callable[[], None]) -> Iterator[None]:
 
 
 class Watch:
-    """Draws the progress line, and ends the run's time when it is over."""
+    """Draws the progress line from what the board says."""
 
-    def __init__(
-        self, progress: Progress, board: Any, keeper: KeeperHandle, minutes: float | None
-    ) -> None:
+    def __init__(self, progress: Progress, board: Any) -> None:
         self.standing = Standing()
         self._progress = progress
         self._board = board
-        self._keeper = keeper
-        self._ends = None if minutes is None else time.monotonic() + 60 * minutes
-
-    @property
-    def time_is_up(self) -> bool:
-        """Whether the minutes of this start are over."""
-        return self._ends is not None and time.monotonic() >= self._ends
 
     def look(self) -> None:
         """Look once."""
         self.read()
         self._progress.show(self.standing)
-        if self.time_is_up:
-            try:
-                self._keeper.stop()
-            except ray.exceptions.RayError:
-                # It is being restarted; told again at the next look.
-                return
 
     def read(self) -> None:
         """Read the board."""
@@ -133,7 +118,7 @@ def make_chains(
         UserError: nothing moved for ``stall_minutes``, or the disk is full.
     """
     board = Board.remote()  # type: ignore[attr-defined]
-    watch = Watch(progress, board, keeper, config.budget.minutes)
+    watch = Watch(progress, board)
     suspended = 0
     try:
         with every_second(watch.look):
@@ -145,9 +130,12 @@ def make_chains(
                 describer=describer.source if describer else None,
                 sandbox=sandbox,
                 board=board,
+                gate=keeper,
             ):
-                chains = [chain for chain in done.to_pylist() if not is_suspended(chain)]
-                suspended += done.num_rows - len(chains)
+                left = done.to_pylist()
+                keeper.leave({chain["chain_id"]: _cost(chain) for chain in left})
+                chains = [chain for chain in left if not is_suspended(chain)]
+                suspended += len(left) - len(chains)
                 writer.add(chains)
                 _count(progress, chains)
     except Stalled:
@@ -176,10 +164,30 @@ def _stall_reason(
 
 
 def _spent_reason(config: RunConfig, keeper: KeeperHandle) -> str:
-    tally = keeper.tally()
-    if tally.spent_up:
-        return f"budget.tokens={config.budget.tokens} is spent: {tally.tokens} tokens"
-    return f"budget.minutes={config.budget.minutes} is over"
+    budget, spent = config.budget, keeper.tally().tokens
+    limits = [
+        f"budget.{key}={value}"
+        for key, value in (("tokens", budget.tokens), ("minutes", budget.minutes))
+        if value is not None
+    ]
+    return f"{' and '.join(limits)} allowed no more; {spent} tokens are paid for so far"
+
+
+def _cost(chain: dict[str, Any]) -> int | None:
+    """Return the tokens of a chain that has ended; null if it was suspended."""
+    if is_suspended(chain):
+        return None
+    return sum(
+        (answer["prompt_tokens"] or 0) + (answer["completion_tokens"] or 0)
+        for answer in _answers(chain)
+    )
+
+
+def _answers(chain: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for step in chain["steps"]:
+        for part in (step["summary"], step["generation"]):
+            if part is not None and part["answer"] is not None:
+                yield part["answer"]
 
 
 def _count(progress: Progress, chains: list[dict[str, Any]]) -> None:

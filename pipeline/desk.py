@@ -7,7 +7,7 @@ busy process sends a few large messages and an idle one waits for nothing.
 import asyncio
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -68,9 +68,22 @@ class KeeperHandle:
         tally: Tally = _get(self.actor.tally.remote(self.run))
         return tally
 
-    def stop(self) -> None:
-        """Have the run ask nothing more."""
-        _get(self.actor.stop.remote(self.run))
+    async def admit(self, chains: Sequence[str]) -> bool:
+        """Return whether the budget lets these chains start; waits while that is open."""
+        if not self.is_limited:
+            return True
+        admitted: bool = await _told(self.actor.admit.remote(self.run, list(chains)))
+        return admitted
+
+    def leave(self, chains: Mapping[str, int | None]) -> None:
+        """Say which chains came out, and what each cost; null where it was suspended."""
+        if self.is_limited:
+            _get(self.actor.leave.remote(self.run, dict(chains)))
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the run has a budget."""
+        return self.run.token_limit is not None or self.run.ends_at is not None
 
     def close(self) -> None:
         """Say that the run has ended."""

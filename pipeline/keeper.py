@@ -8,12 +8,14 @@ stays whole by itself.
 """
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
 
+from pipeline.admission import Admission, Verdict
 from pipeline.journal import JournalIndex, JournalWriter, Request, read_answers
 from serve.messages import Completion
 
@@ -42,6 +44,8 @@ class JournalRun:
     """Absolute paths of further journals to read, of other runs."""
     token_limit: int | None = None
     """Tokens that the run may pay for, read and written; null: any number."""
+    ends_at: float | None = None
+    """When the run asks nothing more, in seconds since 1970; null: never."""
     pays: bool = True
     """Whether there is an engine; without one, what no journal has is missing."""
 
@@ -82,11 +86,28 @@ class _Book:
     """Keys of what its own journal has."""
     paid: int = 0
     tokens: int = 0
-    stopped: bool = False
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a chain leaves; then another takes its place."""
+    _admission: Admission | None = None
+
+    @property
+    def admission(self) -> Admission:
+        if self._admission is None:
+            self._admission = Admission(
+                spent=self.tokens,
+                token_limit=self.run.token_limit,
+                ends_at=self.run.ends_at,
+                clock=time.time,
+            )
+        return self._admission
 
     @property
     def spent_up(self) -> bool:
         return self.run.token_limit is not None and self.tokens >= self.run.token_limit
+
+    @property
+    def is_over(self) -> bool:
+        return self.spent_up or (self.run.ends_at is not None and time.time() >= self.run.ends_at)
 
     def count(self, tokens: int) -> None:
         self.paid += 1
@@ -145,9 +166,20 @@ class Keeper:
         fetching = sum(claim.run == run for claim in self._claims.values())
         return Tally(len(book.own), book.paid, book.tokens, fetching, book.spent_up)
 
-    async def stop(self, run: JournalRun) -> None:
-        """Have a run ask nothing more; what is being fetched is still kept."""
-        self._open(run).stopped = True
+    async def admit(self, run: JournalRun, chains: Sequence[str]) -> bool:
+        """Return whether chains may start, once that is known; see ``pipeline/admission.py``."""
+        book = self._open(run)
+        while (verdict := book.admission.admit(chains)) is Verdict.LATER:
+            await book.left.wait()
+        return verdict is Verdict.NOW
+
+    async def leave(self, run: JournalRun, chains: Mapping[str, int | None]) -> None:
+        """Note the chains that came out: what each cost, or null where it was suspended."""
+        book = self._open(run)
+        for chain, tokens in chains.items():
+            book.admission.leave(chain, tokens)
+        book.left.set()
+        book.left = asyncio.Event()
 
     async def close(self, run: JournalRun) -> None:
         """Forget what a run that has ended is fetching, so that nobody waits for it."""
@@ -188,7 +220,7 @@ class Keeper:
             return known
         if not book.run.pays:
             return Word.MISSING
-        if book.stopped or book.spent_up:
+        if book.is_over:
             return Word.STOP
         if key in self._claims:
             return Word.WAIT

@@ -64,7 +64,7 @@ class Round:
                 if stage.takes_stopped or not _has_stopped(row):
                     row.update(await self._run(stage, row))
         except Suspended:
-            row["stop"] = make_stop(StopReason.SUSPENDED, len(row["steps"]))
+            suspend(row)
         return row
 
     async def _run(self, stage: Stage, row: Row) -> Row:
@@ -73,6 +73,11 @@ class Round:
             return await run_stage(stage, row)
         finally:
             self.at[stage.name] -= 1
+
+
+def suspend(row: Row) -> None:
+    """Have a chain leave the rounds without having ended."""
+    row["stop"] = make_stop(StopReason.SUSPENDED, len(row["steps"]))
 
 
 def is_suspended(row: Row) -> bool:

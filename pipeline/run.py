@@ -126,10 +126,12 @@ class ChainJob:
         return all(problem in left_out for problem in chains["problem_id"].to_pylist())
 
     def _journal(self) -> JournalRun:
+        minutes = self.config.budget.minutes
         return JournalRun(
             str(self.folder.journal),
             sources=(*replay_sources(self.config), *sibling_journals(self.folder)),
             token_limit=self.config.budget.tokens,
+            ends_at=time.time() + 60 * minutes if minutes is not None else None,
             pays=self.config.serve.backend != "replay",
         )
 
@@ -275,8 +277,8 @@ def _partial_words(partial: dict[str, Any]) -> str:
     finished, open_ = partial["finished"], partial["open"]
     return (
         f"PARTIAL RESULT: {partial['reason']}.\n"
-        f"{finished} of {finished + open_} chains have ended; the scores speak of these. Chains "
-        f"that end early are over-represented among them, and the intervals do not say so."
+        f"{finished} of {finished + open_} chains have ended, from the head of the data set; the "
+        f"scores and their intervals speak of these."
     )
 
 

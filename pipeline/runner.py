@@ -18,9 +18,9 @@ from ray.data.exceptions import ExecutionTimeoutError
 from conf import RunConfig, UserError
 from pipeline.answering import AnswerSource
 from pipeline.board import count_resamples, count_step
-from pipeline.desk import plain_user_error
+from pipeline.desk import KeeperHandle, plain_user_error
 from pipeline.plan import BLOCKS_IN_FLIGHT, ChainPlan
-from pipeline.round import Round
+from pipeline.round import Round, suspend
 from pipeline.schemas import CHAIN_ROW
 from pipeline.stages import StageContext, last_stages, round_stages
 from sandbox.pool import SandboxPool
@@ -42,6 +42,7 @@ class RoundActor:
         describer: AnswerSource | None,
         sandbox: SandboxPool,
         board: Any,
+        gate: KeeperHandle,
     ) -> None:
         context = StageContext(
             config=config,
@@ -52,6 +53,7 @@ class RoundActor:
         )
         self.step = step
         self.board = board
+        self.gate = gate
         self.watch: asyncio.Task[None] | None = None
         last = step > config.chain.length
         stages = last_stages(config.chain) if last else round_stages(step, config.chain)
@@ -60,7 +62,11 @@ class RoundActor:
     async def __call__(self, table: pa.Table) -> pa.Table:
         """Walk a block of chains through the round."""
         self.watch = self.watch or asyncio.create_task(self._tell_where())
-        rows = await self.round.walk(table.to_pylist())
+        rows = table.to_pylist()
+        if self.step == 0 and not await self.gate.admit([row["chain_id"] for row in rows]):
+            for row in rows:
+                suspend(row)
+        rows = await self.round.walk(rows)
         counts = count_resamples(rows) if self.round.afterwards else count_step(rows, self.step)
         self.board.report.remote(self.step, *counts)
         return pa.Table.from_pylist(rows, schema=CHAIN_ROW)
@@ -84,6 +90,7 @@ def stream_chains(
     describer: AnswerSource | None,
     sandbox: SandboxPool,
     board: Any,
+    gate: KeeperHandle,
 ) -> Iterator[pa.Table]:
     """Run all rounds and yield chains that finished or were suspended, as they come out.
 
@@ -95,6 +102,7 @@ def stream_chains(
         describer: what answers requests for descriptions, if it is another.
         sandbox: the shared sandbox actors.
         board: actor that counts progress.
+        gate: says which chains the budget lets start.
 
     Raises:
         Stalled: nothing moved for ``stall_minutes``.
@@ -115,7 +123,7 @@ def stream_chains(
     for step in range(plan.length + 1 + bool(plan.afterwards)):
         data = data.map_batches(
             RoundActor,
-            fn_constructor_args=(config, step, engine, describer, sandbox, board),
+            fn_constructor_args=(config, step, engine, describer, sandbox, board, gate),
             batch_size=None,
             batch_format="pyarrow",
             compute=pool,

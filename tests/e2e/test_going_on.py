@@ -101,6 +101,21 @@ def test_a_budget_leaves_a_marked_partial_result_and_a_higher_one_goes_on(
     assert asked() == read_journal(folder / "journal").num_rows > spent.num_rows
 
 
+def test_what_a_budget_leaves_is_the_head_of_the_data_set(ray_session, tmp_path):
+    problems = [{**PROBLEMS[n % 3], "problem_id": f"toy/{n:02d}"} for n in range(30)]
+    for n, problem in enumerate(problems):
+        problem["prompt"] = problem["prompt"].replace("Return", f"Variant {n}. Return")
+    data = write_problems(tmp_path / "data.jsonl", problems)
+    words = ["serve=fake", f"dataset.path={data}", f"runs_dir={tmp_path / 'runs'}"]
+    assert run([*words, "chain.length=1", "budget.tokens=1500"]) == 0
+    folder = only_run(tmp_path / "runs")
+    ended = sorted(table(folder, "chains")["problem_id"])
+    assert 8 <= len(ended) < 30
+    assert ended == [problem["problem_id"] for problem in problems][: len(ended)]
+    journal = read_journal(folder / "journal")
+    assert sum(journal["prompt_tokens"].to_pylist()) < 1500
+
+
 def test_a_replay_makes_the_same_tables_without_an_engine(words, tmp_path, asked):
     assert run(words()) == 0
     source = only_run(tmp_path / "runs")

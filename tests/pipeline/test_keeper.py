@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from desks import ANSWER, CountingEngine, LocalDesk, open_client
 
+from pipeline.admission import FIRST
 from pipeline.journal import Request, read_journal
 from pipeline.keeper import JournalRun, Keeper, Word
 from pipeline.stages.base import Suspended
@@ -153,10 +154,24 @@ def test_tokens_of_earlier_starts_count(new_run):
         generate(open_client(CountingEngine(), new_run(token_limit=5)), "q")
 
 
-async def test_a_run_that_is_stopped_asks_nothing_more(new_run):
-    keeper, run = Keeper(), new_run()
-    await keeper.stop(run)
-    assert await LocalDesk(keeper, run).find(request()) is Word.STOP
+async def test_a_run_whose_time_is_over_asks_nothing_more(new_run):
+    assert await LocalDesk(Keeper(), new_run(ends_at=0.0)).find(request()) is Word.STOP
+
+
+async def test_a_chain_waits_until_another_has_left(new_run):
+    keeper, run = Keeper(), new_run(token_limit=100)
+    first = [str(n) for n in range(FIRST)]
+    assert await keeper.admit(run, first)
+    waiting = asyncio.create_task(keeper.admit(run, ["late"]))
+    await keeper.leave(run, dict.fromkeys(first, 5))
+    assert await waiting
+
+
+async def test_no_chain_starts_after_one_was_suspended(new_run):
+    keeper, run = Keeper(), new_run(token_limit=100)
+    await keeper.admit(run, ["a"])
+    await keeper.leave(run, {"a": None})
+    assert not await keeper.admit(run, ["b"])
 
 
 def test_the_tally_counts_what_was_paid_and_nothing_else(new_run):
