@@ -81,6 +81,7 @@ def serve(host: Host) -> NoReturn:
     watched[1] = watched[3] = watched[5] = _POLLIN
     pids, slots = [0, 0], [0, 0]
     allowed, end, mark = (0, 0), -1, -1
+    pidfd_open = os.pidfd_open if pidfds else None
     while True:
         _poll(pollfds, 3, -1)
         for place in _PLACES:
@@ -118,7 +119,7 @@ def serve(host: Host) -> NoReturn:
             limit(cpu_s, memory)
             allowed = cpu_s, memory
         fds = [fd for _, _, packed in rights for (fd,) in _ONE_FD.iter_unpack(packed)]
-        if not pidfds:
+        if not pidfd_open:
             end, mark = os.pipe()  # the child keeps ``mark`` open for as long as it lives
         pid = _fork()
         if pid == 0:
@@ -140,8 +141,8 @@ def serve(host: Host) -> NoReturn:
                 _exit(70)
         for passed in fds:
             close(passed)
-        if pidfds:
-            end = os.pidfd_open(pid)
+        if pidfd_open:
+            end = pidfd_open(pid)
         else:
             close(mark)
         place = 1 if pids[0] else 0
