@@ -1,11 +1,15 @@
 """How well the trust job tells right programs from wrong ones, beside what others do.
 
 Builds the program-spec matrix of stored samples in the layout of the CodeT release, or goes on with
-one, and prints every score with its interval, and how the figures compare with known values.
+one, and prints every score with its interval, what shown specs are worth as evidence, and how the
+figures compare with known values.
 
     python -m benchmarks.trust MATRIX [--samples FOLDER] [--programs codegen16b] [--most 100]
+        [--gains] [--transfer OTHER_MATRIX]
 
 Without --samples the matrix must be complete. Building runs untrusted programs, in the sandbox.
+With --gains, also what each group of features is worth; with --transfer, what a model that was
+fitted on another matrix is worth on this one.
 """
 
 import argparse
@@ -16,15 +20,25 @@ from pathlib import Path
 import polars as pl
 from threadpoolctl import threadpool_limits
 
-from analysis.trust.calibration import reliability, risk_coverage
+from analysis.trust.ablation import measure_gains
+from analysis.trust.calibration import measure_calibration, reliability, risk_coverage
 from analysis.trust.certify import certify_threshold
 from analysis.trust.evaluate import Evaluation, Figure, compare
-from analysis.trust.features import ALL_FEATURES, sample_features
+from analysis.trust.explain import CRITERIA
+from analysis.trust.explain_scores import score_explanations
+from analysis.trust.features import choose_features, sample_features
+from analysis.trust.keeping import KeptModel
 from analysis.trust.models import TwoStageModel, cross_predict
-from analysis.trust.report import render_bins, render_differences, render_scores
+from analysis.trust.report import (
+    render_bins,
+    render_differences,
+    render_explanations,
+    render_gains,
+    render_scores,
+)
 from analysis.trust.rows import evaluate_all
 from analysis.trust.selection import select
-from analysis.trust.tables import read_matrix
+from analysis.trust.tables import TrustTables, read_matrix
 from benchmarks.machine import describe_machine
 from conf import UserError
 from pipeline.trust.build import build_matrix, built_cost
@@ -32,6 +46,10 @@ from pipeline.trust.codet import CodetChoice, describe_codet, read_codet
 
 BEST = "all, two-stage"
 TARGETS = (0.1, 0.2, 0.3)
+SEEDS = 2
+"""Cross-validations of which a feature's gain is the mean."""
+RECALIBRATED = 20
+"""Labelled problems of a transfer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +89,8 @@ def main() -> None:
     parser.add_argument("--programs", default="codegen16b", help="whose programs")
     parser.add_argument("--most", type=int, default=100, help="programs a problem")
     parser.add_argument("--workers", type=int, default=2, help="processes that build")
+    parser.add_argument("--gains", action="store_true", help="what features are worth")
+    parser.add_argument("--transfer", type=Path, help="matrix to fit on")
     options = parser.parse_args()
     try:
         if options.samples:
@@ -78,6 +98,13 @@ def main() -> None:
         # Threads that wait for each other gain nothing on matrices this small.
         with threadpool_limits(1):
             report(options.matrix, options.programs)
+            if options.gains:
+                gains = measure_gains(_labelled(read_matrix(options.matrix)), seeds=range(SEEDS))
+                print(f"\n{render_gains(list(gains))}")
+            if options.transfer:
+                print_transfer(
+                    *map(_labelled, map(read_matrix, (options.transfer, options.matrix)))
+                )
     except UserError as error:
         parser.exit(2, f"{error}\n")
 
@@ -98,7 +125,7 @@ def build(options: argparse.Namespace) -> None:
 def report(matrix: Path, programs: str) -> None:
     """Print all tables."""
     tables = read_matrix(matrix)
-    frame = sample_features(tables).filter(pl.col("correct").is_not_null())
+    frame = _labelled(tables)
     solvable = float(select(frame.with_columns(zero=0.0), "zero").solvable.mean())
     right = float(frame["correct"].to_numpy().mean())
     print(describe_machine())
@@ -112,7 +139,9 @@ def report(matrix: Path, programs: str) -> None:
     print(render_scores(evaluations), "\n")
     by_name = {evaluation.name: evaluation for evaluation in evaluations}
     print(render_differences(differences(by_name)), "\n")
-    print_calibration(frame)
+    scored = frame.with_columns(score=cross_predict(_best(frame), frame))
+    print_calibration(scored)
+    print_explanations(tables, scored)
     print_certificates(frame)
     print_known(by_name, programs, solvable)
 
@@ -137,9 +166,8 @@ def differences(by_name: dict[str, Evaluation]) -> list[tuple[str, str, Figure, 
     return [(one, other, *compare(by_name[one], by_name[other])) for one, other in pairs]
 
 
-def print_calibration(frame: pl.DataFrame) -> None:
+def print_calibration(scored: pl.DataFrame) -> None:
     """Print reliability of all programs and of chosen ones, and risk against coverage."""
-    scored = frame.with_columns(score=cross_predict(TwoStageModel(ALL_FEATURES), frame))
     chosen = select(scored, "score")
     right = scored["correct"].cast(pl.Float64).to_numpy()
     print(f"reliability of {BEST}, all programs")
@@ -156,12 +184,54 @@ def print_certificates(frame: pl.DataFrame) -> None:
     """Fit on one half of the problems, certify a threshold on the other."""
     problems = frame["problem_id"].unique(maintain_order=True).shuffle(seed=0)
     fitting = pl.col("problem_id").is_in(problems.head(len(problems) // 2).implode())
-    model = TwoStageModel(ALL_FEATURES).fit(frame.filter(fitting))
+    model = _best(frame).fit(frame.filter(fitting))
     rest = frame.filter(~fitting)
     chosen = select(rest.with_columns(score=model.predict(rest)), "score")
     for target in TARGETS:
         print(certify_threshold(chosen.best, chosen.top_right >= 1.0, target=target))
     print()
+
+
+def print_explanations(tables: TrustTables, scored: pl.DataFrame) -> None:
+    """Print what the specs that each criterion shows first are worth as evidence."""
+    scores = {
+        (kind or "both", shown, name): score_explanations(
+            tables, scored, criterion, kind=kind, shown=shown
+        )
+        for kind in ("io", "relation", None)
+        for shown in (1, 3)
+        for name, criterion in CRITERIA.items()
+    }
+    print(render_explanations(scores), "\n")
+
+
+def print_transfer(fitting: pl.DataFrame, frame: pl.DataFrame) -> None:
+    """Print what a model of other programs is worth here, before and after recalibration."""
+    features = tuple(f for f in choose_features(fitting) if f in choose_features(frame))
+    problems = frame["problem_id"].unique(maintain_order=True).shuffle(seed=0)
+    few = pl.col("problem_id").is_in(problems.head(RECALIBRATED).implode())
+    for kind in ("pooled", "two_stage", "boosted"):
+        model, rest = KeptModel.fit(kind, features, fitting), frame.filter(~few)
+        print(f"\n{kind}: {model.drift(frame.filter(few)) or 'no drift of the base rate'}")
+        for name, kept in (
+            ("as it is", model),
+            ("recalibrated", model.recalibrate(frame.filter(few))),
+        ):
+            score = kept.predict(rest)
+            found = measure_calibration(score, rest["correct"].cast(pl.Float64).to_numpy())
+            top = select(rest.with_columns(score=score), "score").top_right.mean()
+            print(
+                f"  {name:<14}pass@1 {top:.3f}  AUROC {found.auroc:.3f}  ECE {found.ece:.3f}  "
+                f"skill {found.skill:.3f}"
+            )
+
+
+def _labelled(tables: TrustTables) -> pl.DataFrame:
+    return sample_features(tables).filter(pl.col("correct").is_not_null())
+
+
+def _best(frame: pl.DataFrame) -> TwoStageModel:
+    return TwoStageModel(choose_features(frame))
 
 
 def print_known(by_name: dict[str, Evaluation], programs: str, solvable: float) -> None:

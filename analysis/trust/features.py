@@ -1,75 +1,115 @@
 """What the matrix says of each sampled program, as columns.
 
 One row is one sample, so that equal programs count as often as they were drawn. Unless a name says
-otherwise, a spec counts as often as it was sampled, and a spec that is in error counts neither for
-nor against a program. What cannot be known is null.
+otherwise, a spec counts as often as it was sampled, and one that errs is not held. What cannot be
+known is null.
 
 The paper's features are those of Speculyzer (Key, Li, Ellis, arXiv 2210.00848): pass rate and
 cluster size, by IO specs and by relations, the ranks of these within the problem, and the
-log-probability a token. The paper leaves open how ranks are counted and whether equal specs are
-merged; here a rank is the share of the problem's samples that are strictly better.
+log-probability a token. A pass rate is over all sampled specs of its kind, those that err included.
+The paper leaves open how ranks are counted and whether equal specs are merged; here a rank is the
+share of the problem's samples that are strictly better.
 """
+
+from collections.abc import Collection, Iterable, Mapping
 
 import polars as pl
 
+from analysis.tables import RunTables
 from analysis.trust.agreement import add_b4, add_codet
+from analysis.trust.roundtrip import ROUND_TRIPS, round_trips
 from analysis.trust.tables import TrustTables
 
 KEY = ["problem_id", "program_id"]
-IO_FEATURES = ("io_rate", "io_cluster", "io_rate_rank", "io_cluster_rank")
-RELATION_FEATURES = (
-    "relation_rate",
-    "relation_cluster",
-    "relation_rate_rank",
-    "relation_cluster_rank",
-)
-PAPER_FEATURES = (*IO_FEATURES, *RELATION_FEATURES)
-LOGPROB_FEATURES = ("logprob",)
-AGREEMENT_FEATURES = ("mbr", "output_cluster", "codet", "b4", "multiplicity")
-ERROR_FEATURES = ("no_value_share", "timeout_share", "loads")
-SOFT_RELATION_FEATURES = ("relation_soft", "relation_soft_rank")
-PROBLEM_FEATURES = (
-    "problem_specs",
-    "problem_io_best",
-    "problem_io_mean",
-    "problem_mbr_best",
-    "problem_mbr_mean",
-    "problem_largest_cluster",
-    "problem_clusters",
-    "problem_b4_best",
-)
-PROBLEM_RELATION_FEATURES = ("problem_relation_best", "problem_relation_mean")
-WITHOUT_RELATIONS = (
-    *IO_FEATURES,
-    *AGREEMENT_FEATURES,
-    *(f"{name}_rank" for name in AGREEMENT_FEATURES),
-    *ERROR_FEATURES,
-    *PROBLEM_FEATURES,
-)
-ALL_FEATURES = (
-    *WITHOUT_RELATIONS,
-    *RELATION_FEATURES,
-    *SOFT_RELATION_FEATURES,
-    *PROBLEM_RELATION_FEATURES,
-)
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "IO pass rate": ("io_rate",),
+    "IO cluster": ("io_cluster",),
+    "IO ranks": ("io_rate_rank", "io_cluster_rank"),
+    "relation pass rate": ("relation_rate",),
+    "relation cluster": ("relation_cluster",),
+    "relation ranks": ("relation_rate_rank", "relation_cluster_rank"),
+    "log-probability": ("logprob",),
+    "output cluster": ("output_cluster", "output_cluster_rank"),
+    "soft MBR": ("mbr", "mbr_rank"),
+    "B4": ("b4", "b4_rank"),
+    "CodeT": ("codet", "codet_rank"),
+    "multiplicity": ("multiplicity", "multiplicity_rank"),
+    "error shares": ("no_value_share", "timeout_share", "loads"),
+    "soft relations": ("relation_soft", "relation_soft_rank"),
+    "problem": (
+        "problem_specs",
+        "problem_inputs",
+        "problem_io_best",
+        "problem_io_mean",
+        "problem_mbr_best",
+        "problem_mbr_mean",
+        "problem_largest_cluster",
+        "problem_clusters",
+        "problem_io_entropy",
+        "problem_output_entropy",
+        "problem_b4_best",
+    ),
+    "problem, relations": (
+        "problem_relations",
+        "problem_relation_best",
+        "problem_relation_mean",
+        "problem_relation_entropy",
+    ),
+    "round trip": ("round_trip", "problem_round_trip"),
+}
+"""Features that are switched on and off together."""
+IO_GROUPS = ("IO pass rate", "IO cluster", "IO ranks")
+RELATION_GROUPS = ("relation pass rate", "relation cluster", "relation ranks")
+PAPER_GROUPS = (*IO_GROUPS, *RELATION_GROUPS, "log-probability")
+FROM_RELATIONS = (*RELATION_GROUPS, "soft relations", "problem, relations")
 _RANKED = (
     "io_rate",
     "io_cluster",
     "relation_rate",
     "relation_cluster",
     "relation_soft",
-    *AGREEMENT_FEATURES,
+    "output_cluster",
+    "mbr",
+    "b4",
+    "codet",
+    "multiplicity",
 )
 
+_KINDS = (("problem_specs", "io"), ("problem_relations", "relation"))
+_COUNTS = (*dict(_KINDS), "problem_inputs")
 
-def sample_features(tables: TrustTables) -> pl.DataFrame:
+
+def choose_features(
+    frame: pl.DataFrame, groups: Iterable[str] = tuple(GROUPS), *, without: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return the features of some groups, less those that are null in all of a frame.
+
+    Args:
+        frame: as ``sample_features`` returns it.
+        groups: names of ``GROUPS``.
+        without: groups to leave out.
+    """
+    names = [name for group in groups if group not in without for name in GROUPS[group]]
+    return tuple(name for name in names if frame[name].null_count() < frame.height)
+
+
+def sample_features(tables: TrustTables, chains: RunTables | None = None) -> pl.DataFrame:
     """Return one row a sampled program, sorted by problem and sample.
+
+    Args:
+        tables: the matrix.
+        chains: a chain run on the same problems, for round-trip consistency.
 
     Returns:
         ``problem_id``, ``sample``, ``program_id``, ``correct`` (null where unknown) and the
         features, Float64.
     """
-    frame = program_features(tables).explode("samples", empty_as_null=False)
+    programs = program_features(tables)
+    trips = pl.DataFrame(schema=ROUND_TRIPS)
+    if chains is not None:
+        trips = round_trips(tables.sampled, chains)
+    programs = programs.join(trips, on=KEY, how="left", maintain_order="left")
+    frame = programs.explode("samples", empty_as_null=False)
     frame = frame.rename({"samples": "sample"}).sort("problem_id", "sample")
     frame = frame.with_columns(_ranks(name) for name in _RANKED)
     return frame.with_columns(_problem_level())
@@ -92,20 +132,25 @@ def program_features(tables: TrustTables) -> pl.DataFrame:
     frame = programs.with_columns(multiplicity=pl.col("weight") / pl.col("drawn"))
     for part in (io, relations, _soft_relations(votes), _outputs(tables, programs)):
         frame = frame.join(part, on=KEY, how="left", maintain_order="left")
+    frame = frame.join(_counts(tables, votes), on="problem_id", how="left", maintain_order="left")
+    frame = frame.with_columns(pl.col(_COUNTS).fill_null(0.0))
     frame = add_codet(frame)
-    return add_b4(frame, votes.filter(pl.col("kind") == "io")).drop("io_vector")
+    return add_b4(frame, votes.filter(pl.col("kind") == "io")).drop("io_vector", "io_specs")
 
 
 def _votes(tables: TrustTables, programs: pl.DataFrame) -> pl.DataFrame:
-    """Return the checks of sampled programs, with the weights of both sides."""
+    """Return the checks of sampled programs, with the weights of both sides.
+
+    Specs that err count as not held. A kind of which nothing could be decided in a problem, such as
+    relations without an input, is left out: it says nothing, rather than that nothing holds.
+    """
     specs = tables.specs.select("problem_id", "spec_id", "kind", votes="weight")
     votes = tables.checks.filter(pl.col("result").is_not_null())
     votes = votes.join(specs, on=["problem_id", "spec_id"])
     votes = votes.join(programs.select(*KEY, "weight", "drawn"), on=KEY)
-    holds = pl.col("result") == "holds"
     decided = (pl.col("result") != "error") & (pl.col("no_value") == 0)
-    usable = decided.any().over("problem_id", "spec_id")
-    return votes.filter(usable).with_columns(holds=holds)
+    some = decided.any().over("problem_id", "kind")
+    return votes.filter(some).with_columns(holds=pl.col("result") == "holds")
 
 
 def _spec_features(votes: pl.DataFrame, kind: str) -> pl.DataFrame:
@@ -125,9 +170,8 @@ def _spec_features(votes: pl.DataFrame, kind: str) -> pl.DataFrame:
 def _soft_relations(votes: pl.DataFrame) -> pl.DataFrame:
     """Mean over relations of the share of inputs on which each holds."""
     tested = pl.sum_horizontal("held", "violated", "no_value", "errors")
-    relations = votes.filter(pl.col("kind") == "relation").with_columns(
-        share=pl.col("held") / tested
-    )
+    share = pl.when(tested > 0).then(pl.col("held") / tested).otherwise(0.0)
+    relations = votes.filter(pl.col("kind") == "relation").with_columns(share=share)
     soft = (pl.col("share") * pl.col("votes")).sum() / pl.col("votes").sum()
     return relations.group_by(KEY).agg(relation_soft=soft)
 
@@ -159,6 +203,22 @@ def _outputs(tables: TrustTables, programs: pl.DataFrame) -> pl.DataFrame:
     return found.with_columns(output_cluster=cluster).drop("weight", "drawn", "vector")
 
 
+def _counts(tables: TrustTables, votes: pl.DataFrame) -> pl.DataFrame:
+    """How many samples of usable specs, and how many inputs, a problem has; as log(1 + n)."""
+    decided = (pl.col("result") != "error") & (pl.col("no_value") == 0)
+    usable = (
+        votes.filter(decided)
+        .unique(["problem_id", "spec_id"])
+        .select("problem_id", "kind", "votes")
+    )
+    by_kind = {name: pl.col("votes").filter(pl.col("kind") == kind).sum() for name, kind in _KINDS}
+    specs = usable.group_by("problem_id").agg(**by_kind)
+    inputs = tables.outputs.filter("fuzz").group_by("problem_id")
+    counts = inputs.agg(problem_inputs=pl.col("input_id").n_unique())
+    found = specs.join(counts, on="problem_id", how="full", coalesce=True)
+    return found.select("problem_id", pl.col(_COUNTS).cast(pl.Float64).log1p())
+
+
 def _ranks(name: str) -> pl.Expr:
     """Share of the problem's samples that are strictly better."""
     better = pl.col(name).rank("min", descending=True).over("problem_id") - 1
@@ -166,19 +226,26 @@ def _ranks(name: str) -> pl.Expr:
 
 
 def _problem_level() -> list[pl.Expr]:
+    """Facts about the problem; entropies are of the clusters, in nats."""
+
     def over(expression: pl.Expr, name: str) -> pl.Expr:
         return expression.over("problem_id").cast(pl.Float64).alias(f"problem_{name}")
 
+    def entropy(share: pl.Expr) -> pl.Expr:
+        return -share.log().mean()
+
     col = pl.col
     return [
-        over(col("io_specs").max().log1p(), "specs"),
         over(col("io_rate").max(), "io_best"),
         over(col("io_rate").mean(), "io_mean"),
         over(col("mbr").max(), "mbr_best"),
         over(col("mbr").mean(), "mbr_mean"),
         over(col("output_cluster").max(), "largest_cluster"),
         over((1 / col("output_cluster")).sum().log1p(), "clusters"),
+        over(entropy(col("io_cluster") / col("drawn")), "io_entropy"),
+        over(entropy(col("output_cluster")), "output_entropy"),
         over(col("b4").max(), "b4_best"),
         over(col("relation_soft").max(), "relation_best"),
         over(col("relation_soft").mean(), "relation_mean"),
+        over(entropy(col("relation_cluster") / col("drawn")), "relation_entropy"),
     ]

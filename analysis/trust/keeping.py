@@ -1,8 +1,8 @@
 """Fitted models in files, and on other models' samples: recalibration, and a warning of drift.
 
-A model file is JSON: names of features and the numbers of the regressions. Ranking carries over
-from one code model to another far better than calibration does, so a kept model is recalibrated on
-a few labelled problems of the new one where there are some.
+A model file is JSON: names of features and the numbers of the regressions or trees. Ranking carries
+over from one code model to another far better than calibration does, so a kept model is
+recalibrated on a few labelled problems of the new one where there are some.
 """
 
 import json
@@ -16,11 +16,16 @@ import polars as pl
 
 from analysis.intervals import bootstrap_interval
 from analysis.trust.linear import Linear, fit_linear, log_odds
-from analysis.trust.models import PooledModel, TwoStageModel
+from analysis.trust.models import BoostedModel, PooledModel, TwoStageModel
+from analysis.trust.trees import Forest, Tree
 from conf import UserError
 
 Vector = npt.NDArray[np.float64]
-KINDS: dict[str, Any] = {"pooled": PooledModel, "two_stage": TwoStageModel}
+KINDS: dict[str, Any] = {
+    "pooled": PooledModel,
+    "two_stage": TwoStageModel,
+    "boosted": BoostedModel,
+}
 RECALIBRATION_C = 1.0
 
 
@@ -29,13 +34,13 @@ class KeptModel:
     """A fitted model, the base rate it was fitted at, and its recalibration, if any."""
 
     kind: str
-    model: PooledModel | TwoStageModel
+    model: PooledModel | TwoStageModel | BoostedModel
     base_rate: float
     recalibration: Linear | None = None
 
     @classmethod
     def fit(cls, kind: str, features: tuple[str, ...], frame: pl.DataFrame) -> Self:
-        """Fit a model of a kind (``pooled``, ``two_stage``) on labelled rows."""
+        """Fit a model of a kind (one of ``KINDS``) on labelled rows."""
         return cls(kind, KINDS[kind](features).fit(frame), _base_rate(frame))
 
     def predict(self, frame: pl.DataFrame) -> Vector:
@@ -74,7 +79,7 @@ class KeptModel:
 
     def save(self, path: Path) -> None:
         """Write the model to a file."""
-        path.write_text(json.dumps(asdict(self), indent=2, allow_nan=False) + "\n")
+        path.write_text(json.dumps(asdict(self), allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -86,7 +91,7 @@ class KeptModel:
         try:
             fields = json.loads(path.read_text())
             inner: dict[str, Any] = {
-                name: _linear(value) if isinstance(value, dict) else value
+                name: _part(value) if isinstance(value, dict) else value
                 for name, value in fields["model"].items()
             }
             inner["features"] = tuple(map(str, fields["model"]["features"]))
@@ -102,6 +107,13 @@ class KeptModel:
 def _base_rate(frame: pl.DataFrame) -> float:
     rates = frame.group_by("problem_id").agg(pl.col("correct").mean())["correct"]
     return float(rates.to_numpy().mean())
+
+
+def _part(fields: dict[str, Any]) -> Linear | Forest:
+    if "trees" not in fields:
+        return _linear(fields)
+    trees = (Tree(**{name: tuple(values) for name, values in t.items()}) for t in fields["trees"])
+    return Forest(float(fields["bias"]), tuple(trees))
 
 
 def _linear(fields: dict[str, Any]) -> Linear:

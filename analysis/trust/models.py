@@ -3,29 +3,30 @@
 Three forms. ``PooledModel`` is the paper's: one logistic regression over all programs of all
 problems. ``TwoStageModel`` first learns to rank: features are standardised within each problem and
 every problem has the same weight; then a second logistic regression turns the ranker's score, its
-place in the problem and facts about the problem into a probability. ``BoostedModel`` grows trees.
+place in the problem and all features as they are into a probability. ``BoostedModel`` grows trees.
 
 A missing feature is taken for the mean: of the problem in the first stage, of all elsewhere.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import GroupKFold
 
 from analysis.trust.linear import Linear, fit_linear
+from analysis.trust.trees import Forest, grow_forest
 
 Vector = npt.NDArray[np.float64]
 FOLDS = 5
-RANKER_C = 0.003
+RANKER_C = 0.01
 CALIBRATOR_C = 0.02
 PROBLEM_PREFIX = "problem_"
 """Starts the names of features that are the same for all programs of a problem."""
+_RANKER = ("rank_score", "rank_gap", "rank_best", "rank_mean")
 
 
 class Model(Protocol):
@@ -71,7 +72,7 @@ class TwoStageModel:
     def fit(self, frame: pl.DataFrame) -> Self:
         """Learn from labelled rows."""
         right = _right(frame)
-        inner = _within(frame, self._names(outer=False))
+        inner = _within(frame, self._inner())
         self.ranker = fit_linear(inner, right, c=RANKER_C, weights=_equal_problems(frame))
         self.calibrator = fit_linear(self._second(frame), right, c=CALIBRATOR_C)
         return self
@@ -80,47 +81,35 @@ class TwoStageModel:
         """Return probabilities."""
         return _fitted(self.calibrator).probability(self._second(frame))
 
-    def _names(self, *, outer: bool) -> list[str]:
-        return [name for name in self.features if name.startswith(PROBLEM_PREFIX) is outer]
+    def _inner(self) -> list[str]:
+        return [name for name in self.features if not name.startswith(PROBLEM_PREFIX)]
 
     def _second(self, frame: pl.DataFrame) -> Vector:
-        score = _fitted(self.ranker).score(_within(frame, self._names(outer=False)))
-        outer = self._names(outer=True)
-        ranked = frame.select("problem_id", *outer).with_columns(rank_score=pl.Series(score))
+        score = _fitted(self.ranker).score(_within(frame, self._inner()))
+        ranked = frame.with_columns(rank_score=pl.Series(score))
         own = pl.col("rank_score")
         best, mean = own.max().over("problem_id"), own.mean().over("problem_id")
         ranked = ranked.with_columns(rank_gap=best - own, rank_best=best, rank_mean=mean)
-        return _matrix(ranked, ["rank_score", "rank_gap", "rank_best", "rank_mean", *outer])
+        return _matrix(ranked, [*_RANKER, *self.features])
 
 
 @dataclass
 class BoostedModel:
-    """Gradient-boosted trees; for comparison, it cannot be kept in a file."""
+    """Gradient-boosted trees."""
 
     features: tuple[str, ...]
     seed: int = 0
-    trees: Any = None
+    forest: Forest | None = None
 
     def fit(self, frame: pl.DataFrame) -> Self:
         """Learn from labelled rows."""
-        self.trees = HistGradientBoostingClassifier(
-            learning_rate=0.05,
-            max_iter=100,
-            max_leaf_nodes=8,
-            min_samples_leaf=200,
-            l2_regularization=10.0,
-            early_stopping=False,
-            random_state=self.seed,
-        )
-        self.trees.fit(_matrix(frame, self.features), _right(frame))
+        self.forest = grow_forest(_matrix(frame, self.features), _right(frame), seed=self.seed)
         return self
 
     def predict(self, frame: pl.DataFrame) -> Vector:
         """Return probabilities."""
-        assert self.trees is not None, "the model has not been fitted"
-        matrix = _matrix(frame, self.features)
-        probability: Vector = self.trees.predict_proba(matrix)[:, 1]
-        return probability
+        assert self.forest is not None, "the model has not been fitted"
+        return self.forest.probability(_matrix(frame, self.features))
 
 
 def cross_predict(model: Model, frame: pl.DataFrame, *, seed: int = 0) -> Vector:

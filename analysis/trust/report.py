@@ -1,9 +1,11 @@
 """The report of a trust run as plain text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from analysis.trust.ablation import Gain
 from analysis.trust.calibration import Bin
 from analysis.trust.evaluate import Evaluation, Figure
+from analysis.trust.explain_scores import ExplanationScore
 
 _HEAD = (
     f"{'score':<24}{'pass@1':>20}{'@2':>6}{'@5':>6}{'@10':>6}{'PR-AUC':>20}{'F1':>6}{'R@P.9':>7}"
@@ -33,6 +35,28 @@ def render_bins(bins: Sequence[Bin]) -> str:
         for b in bins
     ]
     return "\n".join([f"{'score':<12}{'n':>8}{'mean':>8}{'right':>8}", *lines])
+
+
+def render_gains(gains: Sequence[Gain]) -> str:
+    """Return one line a group of features: what it adds to all others, and to the paper's."""
+    lines = [
+        f"{g.group:<22}{_interval(g.last_at_one):>24}{_interval(g.last_area):>24}"
+        f"{_interval(g.first_at_one):>24}{_interval(g.first_area):>24}"
+        for g in gains
+    ]
+    heads = ("to others: pass@1", "PR-AUC", "to the paper's: pass@1", "PR-AUC")
+    return "\n".join([f"{'gain of features':<22}{''.join(f'{h:>24}' for h in heads)}", *lines])
+
+
+def render_explanations(scores: Mapping[tuple[str, int, str], ExplanationScore]) -> str:
+    """Return one line for each kind of specs, number shown, and criterion."""
+    lines = [
+        f"{kind:<10}{shown:>6}  {name:<18}{score.problems:>9}{_number(score.true_when_right):>9}"
+        f"{_number(score.kill_when_right):>9}{_interval(score.ideal_reader):>22}"
+        for (kind, shown, name), score in scores.items()
+    ]
+    head = f"{'specs':<10}{'shown':>6}  {'criterion':<18}{'problems':>9}{'true':>9}{'kill':>9}"
+    return "\n".join([f"{head}{'ideal reader':>22}", *lines])
 
 
 def _line(e: Evaluation) -> str:

@@ -9,12 +9,11 @@ import polars as pl
 
 from analysis.trust.evaluate import Evaluation, evaluate
 from analysis.trust.features import (
-    ALL_FEATURES,
-    IO_FEATURES,
-    LOGPROB_FEATURES,
-    PAPER_FEATURES,
-    RELATION_FEATURES,
-    WITHOUT_RELATIONS,
+    FROM_RELATIONS,
+    IO_GROUPS,
+    PAPER_GROUPS,
+    RELATION_GROUPS,
+    choose_features,
 )
 from analysis.trust.models import (
     BoostedModel,
@@ -53,16 +52,21 @@ BASELINES = (
 
 
 def learned_models(frame: pl.DataFrame) -> dict[str, Callable[[], Model]]:
-    """Return the models by name; log-probabilities are used where there are any."""
-    more = () if frame["logprob"].null_count() == frame.height else LOGPROB_FEATURES
+    """Return the models by name, each with those of its features that the frame has."""
+    logprob = ("log-probability",)
+    io = choose_features(frame, (*IO_GROUPS, *logprob))
+    relations = choose_features(frame, (*RELATION_GROUPS, *logprob))
+    paper = choose_features(frame, PAPER_GROUPS)
+    every = choose_features(frame)
+    alone = choose_features(frame, without=FROM_RELATIONS)
     return {
-        "IO only (paper)": lambda: PooledModel((*IO_FEATURES, *more)),
-        "relations only (paper)": lambda: PooledModel((*RELATION_FEATURES, *more)),
-        "paper": lambda: PooledModel((*PAPER_FEATURES, *more)),
-        "no relations, two-stage": lambda: TwoStageModel((*WITHOUT_RELATIONS, *more)),
-        "all, pooled": lambda: PooledModel((*ALL_FEATURES, *more), c=POOLED_C),
-        "all, boosted": lambda: BoostedModel((*ALL_FEATURES, *more)),
-        "all, two-stage": lambda: TwoStageModel((*ALL_FEATURES, *more)),
+        "IO only (paper)": lambda: PooledModel(io),
+        "relations only (paper)": lambda: PooledModel(relations),
+        "paper": lambda: PooledModel(paper),
+        "no relations, two-stage": lambda: TwoStageModel(alone),
+        "all, pooled": lambda: PooledModel(every, c=POOLED_C),
+        "all, boosted": lambda: BoostedModel(every),
+        "all, two-stage": lambda: TwoStageModel(every),
     }
 
 

@@ -26,6 +26,7 @@ def make_tables(
                 "samples": [next(numbers) for _ in range(weights[name])],
                 "weight": weights[name],
                 "logprob": None,
+                "source": f"def f(x): return '{name}'",
                 "load": "ok",
                 "correct": name == "right",
             }
@@ -53,12 +54,25 @@ def make_tables(
             "problem_id": "p",
             "program_id": name,
             "input_id": number,
+            "args": str(number),
             "fuzz": True,
             "kind": "error" if letter == "!" else "value",
+            "encoding": None if letter == "!" else letter,
             "output": letter,
         }
         for name, letters in shown.items()
         for number, letter in enumerate(letters)
     ]
-    spec_rows = [{"problem_id": "p", "spec_id": str(s), "kind": kind, "weight": 1} for s in specs]
-    return TrustTables(programs, pl.DataFrame(spec_rows), pl.DataFrame(rows), pl.DataFrame(checks))
+    spec_rows = [
+        {
+            "problem_id": "p",
+            "spec_id": str(spec),
+            "kind": kind,
+            "weight": 1,
+            "source": f"spec {spec}",
+            "args": str(spec) if kind == "io" else None,
+        }
+        for spec in specs
+    ]
+    shown_specs = pl.DataFrame(spec_rows, schema_overrides={"args": pl.String})
+    return TrustTables(programs, shown_specs, pl.DataFrame(rows), pl.DataFrame(checks))

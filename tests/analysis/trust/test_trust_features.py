@@ -5,7 +5,7 @@ from matrix_cases import make_tables
 from scipy.special import betaln
 
 from analysis.trust.agreement import B4_ALPHA, B4_BETA
-from analysis.trust.features import ALL_FEATURES, program_features, sample_features
+from analysis.trust.features import GROUPS, choose_features, program_features, sample_features
 
 
 def by_program(tables, feature):
@@ -13,9 +13,15 @@ def by_program(tables, feature):
     return dict(zip(frame["program_id"], frame[feature], strict=True))
 
 
-def test_a_pass_rate_is_the_share_of_usable_specs_that_hold():
+def test_a_pass_rate_is_over_all_sampled_specs_those_that_err_included():
     tables = make_tables({"a": "hhve", "b": "vvve"})
-    assert by_program(tables, "io_rate") == {"a": 2 / 3, "b": 0.0}
+    assert by_program(tables, "io_rate") == {"a": 0.5, "b": 0.0}
+
+
+def test_specs_of_which_none_could_be_decided_say_nothing():
+    tables = make_tables({"a": "ee", "b": "ee"})
+    assert by_program(tables, "io_rate") == {"a": None, "b": None}
+    assert sample_features(tables)["problem_specs"].to_list() == [0.0, 0.0]
 
 
 def test_a_spec_that_errs_on_one_program_only_counts_against_it():
@@ -71,5 +77,18 @@ def test_one_row_a_sample_and_ranks_are_shares_of_better_ones():
 
 def test_every_feature_is_there_and_no_number_is_lost_in_nan():
     frame = sample_features(make_tables({"a": "hv", "b": "vv"}))
-    values = frame.select(ALL_FEATURES).to_dict(as_series=False)
+    names = [name for group in GROUPS.values() for name in group]
+    values = frame.select(names).to_dict(as_series=False)
     assert not any(v is not None and math.isnan(v) for column in values.values() for v in column)
+
+
+def test_groups_are_switched_and_what_is_unknown_throughout_is_left_out():
+    frame = sample_features(make_tables({"a": "hv", "b": "vv"}))
+    assert choose_features(frame, ("IO pass rate", "log-probability")) == ("io_rate",)
+    assert "mbr" not in choose_features(frame, without=("soft MBR",))
+
+
+def test_entropies_are_of_the_clusters():
+    tables = make_tables({"a": "h", "b": "v", "c": "v", "d": "v"})
+    expected = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
+    assert sample_features(tables)["problem_io_entropy"][0] == pytest.approx(expected)

@@ -1,10 +1,12 @@
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from analysis.trust.keeping import KeptModel
 from analysis.trust.linear import fit_linear
 from analysis.trust.models import BoostedModel, PooledModel, TwoStageModel, cross_predict
+from analysis.trust.trees import GROWING, grow_forest
 from conf import UserError
 
 FEATURES = ("signal", "noise", "problem_ease")
@@ -56,7 +58,7 @@ def test_a_missing_feature_counts_as_the_mean():
     )
 
 
-@pytest.mark.parametrize("kind", ["pooled", "two_stage"])
+@pytest.mark.parametrize("kind", ["pooled", "two_stage", "boosted"])
 def test_a_kept_model_predicts_the_same_without_labels(frame, tmp_path, kind):
     model = KeptModel.fit(kind, FEATURES, frame).recalibrate(frame)
     model.save(tmp_path / "model.json")
@@ -90,3 +92,12 @@ def test_drift_of_the_base_rate_is_told_and_its_absence_is_not(frame):
     model = KeptModel.fit("pooled", FEATURES, frame)
     assert model.drift(frame) is None
     assert "recalibrate" in (model.drift(frame.filter(pl.col("problem_ease") < -0.5)) or "")
+
+
+def test_kept_trees_say_what_the_library_says(frame):
+    matrix = frame.select(FEATURES).to_numpy()
+    matrix[::7, 0] = np.nan
+    right = frame["correct"].to_list()
+    grown = HistGradientBoostingClassifier(**GROWING, random_state=3).fit(matrix, right)
+    kept = grow_forest(matrix, right, seed=3).probability(matrix)
+    assert kept == pytest.approx(grown.predict_proba(matrix)[:, 1])
