@@ -4,7 +4,7 @@ import pytest
 
 from sandbox import Call, Job, Kind, Limits, Sandbox, memory, process
 
-SHORT = Limits(cpu_s=0.5, wall_s=0.5, load_cpu_s=0.5, program_cpu_s=2.0)
+SHORT = Limits(cpu_s=0.5, wall_s=2.0, load_cpu_s=0.5, program_cpu_s=2.0)
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def test_programs_run_one_after_another(sandbox):
 @pytest.mark.parametrize("wait", ["pass", "__import__('time').sleep(60)"])
 def test_a_program_that_does_not_end_is_killed(sandbox, wait):
     program = f"def f(x):\n    while x: {wait}"
-    calls = tuple(Call(str(i), args=str(i)) for i in range(3))
-    assert kinds(sandbox, program, *calls) == [Kind.VALUE, Kind.TIMEOUT, Kind.TIMEOUT]
+    calls = tuple(Call(str(i), args=str(i)) for i in range(2))
+    assert kinds(sandbox, program, *calls) == [Kind.VALUE, Kind.TIMEOUT]
 
 
 def test_a_program_that_ends_the_process_has_crashed(sandbox):
