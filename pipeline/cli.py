@@ -10,6 +10,7 @@ from typing import NoReturn, TextIO
 from conf import RunConfig, UserError
 from pipeline.breaks import BREAK_COMMANDS
 from pipeline.commands import Command
+from pipeline.launchers import LAUNCH_COMMANDS
 from pipeline.stored import STORED_COMMANDS
 
 USAGE_ERROR = 2
@@ -245,6 +246,7 @@ and `limits`. Each line of OUT has id, verdict, per_test, extraction, isolation.
     ),
     **STORED_COMMANDS,
     **BREAK_COMMANDS,
+    **LAUNCH_COMMANDS,
     "doctor": Command(
         "print what isolation this host gives, and the proof",
         """usage: ./launch.sh doctor

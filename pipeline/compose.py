@@ -26,6 +26,8 @@ from conf import RunConfig, UserError
 CONFIG_DIR = Path(conf.__file__).parent
 OF_ONE_START = ("resume", "fresh", "runs_dir", "budget")
 HOW_IT_RUNS = ("stall_minutes", "cluster", "tracking")
+MANIFESTS = ("kuberay",)
+"""Files beside the options of a group that are none: a command of this name fills them in."""
 FREE_MAPS = re.compile(r"engine\.(args|env)[.=]")
 DESCRIBER = re.compile(r"chain\.describer(\.prompt)?=(?!null$)([^{].*)")
 
@@ -40,6 +42,9 @@ def load_config(overrides: Sequence[str]) -> RunConfig:
         UserError: a key, group option or value that does not exist or does not fit.
     """
     ConfigStore.instance().store(name="schema", node=RunConfig)
+    for override in overrides:
+        if override.partition("=")[2] in MANIFESTS and override.startswith("cluster="):
+            raise UserError(f"{override}: is no option but a job; ./launch.sh kuberay prints it")
     opened = [_open(override) for override in overrides]
     try:
         with initialize_config_dir(config_dir=str(CONFIG_DIR), version_base="1.3"):
@@ -245,6 +250,7 @@ def _unknown_key(key: str) -> str:
 
 def _unknown_option(group: str, option: str) -> str:
     options = sorted(path.stem for path in (CONFIG_DIR / group).glob("*.yaml"))
+    options = [name for name in options if name not in MANIFESTS]
     return f"{group}={option}: there is no such option; possible: {', '.join(options)}"
 
 

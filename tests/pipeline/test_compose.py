@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from conf import UserError
-from pipeline.compose import CONFIG_DIR, differing_keys, expand, load_config, to_plain
+from pipeline.compose import CONFIG_DIR, MANIFESTS, differing_keys, expand, load_config, to_plain
 
 ALSO_NEEDED = {"prompt=fim": ["model=starcoderbase"]}
 
@@ -22,7 +22,7 @@ def test_an_override_reaches_its_field_with_its_type():
     [
         f"{path.parent.name}={path.stem}"
         for path in sorted(Path(CONFIG_DIR).glob("*/*.yaml"))
-        if path.stem not in ("hf", "hf_base", "file")
+        if path.stem not in ("hf", "hf_base", "file", *MANIFESTS)
     ],
 )
 def test_every_group_option_composes(option):
@@ -37,6 +37,7 @@ def test_an_engine_argument_needs_no_plus_sign():
     ("override", "words"),
     [
         ("chain.lenght=3", ["chain.lenght", "chain.length"]),
+        ("cluster=kuberay", ["./launch.sh kuberay"]),
         ("model=nothing", ["model=nothing", "smollm2_135m"]),
         ("chain.length=abc", ["chain.length=abc", "Integer"]),
         ("chain.stop=[never]", ["chain.stop", "never", "fixed_point"]),
