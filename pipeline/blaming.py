@@ -18,7 +18,10 @@ from pipeline.stopping import cut_off
 from sandbox.verdicts import Verdict
 
 _MODEL_FAILURES = (StopReason.UNPARSABLE, StopReason.TRUNCATED)
-_OUTSIDE_FAILURES = (StopReason.PROMPT_TOO_LONG, StopReason.ENGINE_ERROR, StopReason.HARNESS)
+_OUTSIDE_FAILURES = (
+    *(StopReason.PROMPT_TOO_LONG, StopReason.ENGINE_ERROR),
+    *(StopReason.HARNESS, StopReason.NOT_RECORDED),
+)
 
 
 class Finding(StrEnum):

@@ -148,6 +148,7 @@ CASES = {
     "nothing": (1, {"generate_0": "No."}),
     "half": (1, {"generate_1": ("```python\ndef func(n):\n    return (n +", "length")}),
     "lost": (1, {"generate_1": Failure("engine_error", "died")}),
+    "not recorded": (1, {"generate_1": Failure("not_recorded", "no such request")}),
     "lost after": (2, {"summarize_2": Failure("engine_error", "died")}),
     "cycle": (5, CYCLE),
 }
