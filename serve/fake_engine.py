@@ -17,7 +17,9 @@ import ast
 import asyncio
 import hashlib
 import os
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from conf import ModelConfig, ServeConfig
@@ -59,6 +61,7 @@ class FakeEngine:
         self._max_len = model.max_model_len
         self._tokens_per_s = config.fake_tokens_per_s
         self._batch = asyncio.Semaphore(config.fake_batch_limit)
+        self._fullness = Fullness(config.fake_batch_limit)
         self._tries: Counter[str] = Counter()
         self._log = Path(config.fake_log) if config.fake_log else None
 
@@ -73,7 +76,7 @@ class FakeEngine:
         if room < 1:
             message = f"{len(rendered.split())} prompt words leave no room in {self._max_len}"
             return Failure("prompt_too_long", message, rendered_prompt=rendered)
-        async with self._batch:
+        async with self._batch, self._fullness:
             await self._obey_hooks(prompt)
             answer = _answer(rendered, prompt, sampling, room)
             if self._tokens_per_s > 0:
@@ -87,8 +90,13 @@ class FakeEngine:
         """Do nothing: a fake engine is well as long as it lives."""
 
     def describe(self) -> Facts:
-        """Return its limits."""
-        return {"backend": "fake", "max_model_len": self._max_len, "chat_template": True}
+        """Return its limits, and the seconds in which its batch was full so far."""
+        return {
+            "backend": "fake",
+            "max_model_len": self._max_len,
+            "chat_template": True,
+            "seconds_full": self._fullness.seconds(),
+        }
 
     async def _obey_hooks(self, prompt: Prompt) -> None:
         for name, value in _hooks(prompt):
@@ -100,6 +108,37 @@ class FakeEngine:
                     raise EngineUnavailable(f"asked to fail {value} times")
             elif name == "die" or (name == "die_once" and _first_time(Path(value))):
                 os._exit(1)
+
+
+class Fullness:
+    """Measures for how long a batch is full; entered by each request while it is in the batch.
+
+    Args:
+        limit: requests of a full batch.
+        clock: returns seconds.
+    """
+
+    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit = limit
+        self._clock = clock
+        self._running = 0
+        self._seconds = 0.0
+        self._since = 0.0
+
+    async def __aenter__(self) -> None:
+        self._running += 1
+        if self._running == self._limit:
+            self._since = self._clock()
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._running == self._limit:
+            self._seconds += self._clock() - self._since
+        self._running -= 1
+
+    def seconds(self) -> float:
+        """Return the seconds so far."""
+        going_on = self._clock() - self._since if self._running == self._limit else 0.0
+        return self._seconds + going_on
 
 
 def render(prompt: Prompt) -> str:
