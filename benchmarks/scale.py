@@ -34,10 +34,14 @@ from rich.table import Table
 from benchmarks.machine import describe_machine
 from benchmarks.processes import ProcessWatch
 from conf import RunConfig, SandboxConfig
+from pipeline.answerer import Answerer
 from pipeline.chain import ShardWriter, make_chains
 from pipeline.cluster import ray_cluster
 from pipeline.compose import load_config
 from pipeline.datasets import load_problems
+from pipeline.desk import keeping
+from pipeline.journal import read_journal
+from pipeline.keeper import JournalRun
 from pipeline.plan import make_plan
 from pipeline.progress import Progress
 from pipeline.runfolder import RunFolder
@@ -67,6 +71,8 @@ class Measured:
 
     chains: int
     requests: int
+    paid: int
+    """Requests that the engine answered; the journal had the rest."""
     start_s: float
     """From the call to the first request."""
     wall_s: float
@@ -172,13 +178,18 @@ def measure(chains: int, overrides: Sequence[str]) -> Measured:
         engine = start_engine(config, Path(scratch))
         folder = RunFolder.create(Path(scratch) / "runs", "scale")
         log = FullnessLog(engine)
-        with ProcessWatch() as processes, log.kept():
+        with (
+            ProcessWatch() as processes,
+            log.kept(),
+            keeping(JournalRun(str(folder.journal))) as keeper,
+        ):
             called = time.time()
             make_chains(
                 table,
                 config,
                 plan,
-                engine=engine.spec,
+                engine=Answerer.of(engine, keeper),
+                keeper=keeper,
                 sandbox=sandbox,
                 writer=ShardWriter(folder, config, engine.model.identity),
                 progress=Progress(Console(stderr=True), plan),
@@ -202,10 +213,13 @@ def evaluate(
         .sort()
     )
     tail = float(ends[max(0, len(ends) - batch)])
-    tokens = float(asked.select(pl.col("completion_tokens").sum()).item())
+    journal = read_journal(run / "journal")
+    paid = journal.filter(journal["paid"])
+    tokens = float(sum(paid["completion_tokens"].to_pylist()))
     return Measured(
         chains=len(ends),
         requests=asked.height,
+        paid=paid.num_rows,
         start_s=start - called,
         wall_s=float(ends[-1]) - start,
         ideal_s=tokens / config.serve.fake_tokens_per_s / batch,
@@ -226,6 +240,7 @@ def show(runs: Sequence[Measured], config: RunConfig) -> None:
     kinds = sorted({kind for run in runs for kind in run.cpu_s})
     figures = {
         "requests": [f"{run.requests:,}" for run in runs],
+        "  that the engine answered": [f"{run.paid:,}" for run in runs],
         "start, s": [f"{run.start_s:.0f}" for run in runs],
         "wall, s": [f"{run.wall_s:.1f}" for run in runs],
         "ideal, s": [f"{run.ideal_s:.1f}" for run in runs],

@@ -16,8 +16,8 @@ BATCH_S = 0.05
 class SandboxActor:
     """Runs programs one at a time.
 
-    A job of an actor that dies is run again by Ray, on the actor's next life: programs are
-    deterministic and leave nothing behind, so that neither loses nor doubles anything.
+    A job of an actor that dies is run again by the pool, on any of them: programs are deterministic
+    and leave nothing behind, so that neither loses nor doubles anything.
     """
 
     def __init__(self, config: SandboxConfig) -> None:

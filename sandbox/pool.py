@@ -1,9 +1,13 @@
 """The sandbox actors of a run, shared by all that have programs to judge.
 
 The driver starts the pool; copies of it travel to other actors. Each copy sends a job to the actor
-on which it has the fewest jobs waiting.
+on which it has the fewest jobs waiting. A job of an actor that dies is run again on another one,
+and the dead one is left alone for a while: when its node is gone, its next life may have to wait
+for a CPU for ever.
 """
 
+import asyncio
+import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Self
@@ -18,6 +22,8 @@ WAITING_PER_ACTOR = 2
 """Batches of ``run_many`` at one actor: the next is there when one is done, and no more."""
 
 LARGEST_BATCH = 16
+AWAY_S = 2.0
+"""How long an actor that did not answer is left alone."""
 
 
 class SandboxPool:
@@ -32,6 +38,7 @@ class SandboxPool:
         self.isolation = isolation
         self._actors = actors
         self._waiting = [0] * len(actors)
+        self._away_until = [0.0] * len(actors)
 
     @classmethod
     def start(cls, config: SandboxConfig, *, actors: int, cpus: float = 1.0) -> Self:
@@ -63,13 +70,19 @@ class SandboxPool:
 
     async def run(self, job: Job) -> ProgramResult:
         """Run one program on its calls."""
-        index = min(range(len(self._actors)), key=self._waiting.__getitem__)
-        self._waiting[index] += 1
-        try:
-            result: ProgramResult = await self._actors[index].run.remote(job)
-        finally:
-            self._waiting[index] -= 1
-        return result
+        while True:
+            index = self._best()
+            if (pause := self._away_until[index] - time.monotonic()) > 0:
+                await asyncio.sleep(pause)
+            self._waiting[index] += 1
+            try:
+                result: ProgramResult = await self._send(index, "run", job)
+            except ray.exceptions.RayActorError:
+                self._away_until[index] = time.monotonic() + AWAY_S
+            else:
+                return result
+            finally:
+                self._waiting[index] -= 1
 
     def run_many(self, jobs: Iterable[Job]) -> Iterator[ProgramResult]:
         """Yield the results of the jobs as they finish; jobs are taken as actors become free.
@@ -83,15 +96,37 @@ class SandboxPool:
         while True:
             while free and (batch := batches.take()):
                 index = free.pop(0)
-                running[self._actors[index].run_batch.remote(batch)] = index, batch
+                running[self._send(index, "run_batch", batch)] = index, batch
             if not running:
                 return
             (done,), _ = ray.wait(list(running), num_returns=1)
             index, batch = running.pop(done)
             free.append(index)
-            results = ray.get(done)
+            results = self._results(done)
             batches.give_back(batch[len(results) :])
             yield from results
+
+    def _results(self, done: Any) -> list[ProgramResult]:
+        """Return what came of a batch: nothing, after a pause, if its actor died."""
+        try:
+            results: list[ProgramResult] = ray.get(done)
+        except ray.exceptions.RayActorError:
+            time.sleep(AWAY_S / WAITING_PER_ACTOR / len(self._actors))
+            return []
+        return results
+
+    def _best(self) -> int:
+        """Return the actor with the fewest jobs of those that answer, else the next to be tried."""
+        now = time.monotonic()
+        return min(
+            range(len(self._actors)),
+            key=lambda index: (max(self._away_until[index], now), self._waiting[index]),
+        )
+
+    def _send(self, index: int, method: str, work: Job | list[Job]) -> Any:
+        # Without Ray's own retries, which would wait for this actor and no other.
+        call = getattr(self._actors[index], method).options(max_task_retries=0)
+        return call.remote(work)
 
     def close(self) -> None:
         """End the actors and everything under them."""
@@ -99,8 +134,9 @@ class SandboxPool:
             ray.kill(actor)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy counts its own jobs.
-        return {**self.__dict__, "_waiting": [0] * len(self._actors)}
+        # A copy counts its own jobs, by its own clock.
+        count = len(self._actors)
+        return {**self.__dict__, "_waiting": [0] * count, "_away_until": [0.0] * count}
 
     def __enter__(self) -> Self:
         return self
