@@ -20,21 +20,15 @@ KEYS = ("chain_id", "step", "role", "test_id")
 
 def start_driver(words, log: Path, address: str) -> subprocess.Popen:
     """Start ``run`` on a running cluster; its output goes to a file."""
-    with log.open("ab") as output:
-        return start(words, log.parent, address, output)
-
-
-def start(words, folder: Path, address: str, output) -> subprocess.Popen:
-    """Start ``run`` in a folder, on a running cluster."""
     environment = os.environ | {"RAY_ADDRESS": address, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "pipeline.cli", "run", *words],
-        env=environment,
-        cwd=folder,
-        stdout=output,
-        stderr=output,
-        text=True,
-    )
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "pipeline.cli", "run", *words],
+            env=environment,
+            cwd=log.parent,
+            stdout=output,
+            stderr=output,
+        )
 
 
 def wait_until(true, driver: subprocess.Popen, log: Path) -> None:

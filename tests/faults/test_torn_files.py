@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 from drivers import assert_same_tables, kill, start_driver, wait_until
-from strikes import Ledger
+from strikes import Ledger, processes, wait_for
 
 from pipeline.run import run
 
@@ -18,6 +18,7 @@ def test_half_written_files_are_left_aside_and_only_what_they_held_is_paid_again
     driver = start_driver(place.words(), place.console, address)
     wait_until(place.has_shards, driver, place.console)
     kill(driver)
+    wait_for(lambda: not processes("ray::Keeper"), "the end of the journal's keeper")
     before = set(place.recorded())
     tear_last_segment(place.run)
     leave_a_half_published_shard(place.run)
