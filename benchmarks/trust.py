@@ -21,16 +21,20 @@ import polars as pl
 from threadpoolctl import threadpool_limits
 
 from analysis.trust.ablation import measure_gains
-from analysis.trust.calibration import measure_calibration, reliability, risk_coverage
+from analysis.trust.calibration import measure_calibration, reliability
 from analysis.trust.certify import certify_threshold
-from analysis.trust.evaluate import Evaluation, Figure, compare
+from analysis.trust.curves import precision_by_recall, risk_by_coverage
+from analysis.trust.evaluate import Evaluation, compare
 from analysis.trust.explain import CRITERIA
 from analysis.trust.explain_scores import score_explanations
 from analysis.trust.features import choose_features, sample_features
+from analysis.trust.figures import Figure, draw_problems
 from analysis.trust.keeping import KeptModel
 from analysis.trust.models import TwoStageModel, cross_predict
 from analysis.trust.report import (
     render_bins,
+    render_calibration,
+    render_curve,
     render_differences,
     render_explanations,
     render_gains,
@@ -137,6 +141,7 @@ def report(matrix: Path, programs: str) -> None:
     )
     evaluations = list(evaluate_all(frame))
     print(render_scores(evaluations), "\n")
+    print(render_calibration(evaluations), "\n")
     by_name = {evaluation.name: evaluation for evaluation in evaluations}
     print(render_differences(differences(by_name)), "\n")
     scored = frame.with_columns(score=cross_predict(_best(frame), frame))
@@ -174,10 +179,9 @@ def print_calibration(scored: pl.DataFrame) -> None:
     print(render_bins(reliability(scored["score"].to_numpy(), right)))
     print("\nof the chosen program of each problem")
     print(render_bins(reliability(chosen.best, chosen.top_right)))
-    coverage, risk = risk_coverage(chosen.best, chosen.top_right)
-    points = [round(share * len(coverage)) - 1 for share in (0.05, 0.1, 0.2, 0.5, 1.0)]
-    text = ", ".join(f"{risk[at]:.3f} at {coverage[at]:.0%}" for at in points)
-    print(f"\nshare of wrong answers by coverage: {text}\n")
+    draws = draw_problems(len(chosen.best), 0)
+    print(render_curve("\nprecision by recall", precision_by_recall(chosen, draws)))
+    print(render_curve("\nwrong answers by coverage", risk_by_coverage(chosen, draws)), "\n")
 
 
 def print_certificates(frame: pl.DataFrame) -> None:

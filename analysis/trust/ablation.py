@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analysis.trust.evaluate import Evaluation, Figure, compare, evaluate
+from analysis.trust.evaluate import Evaluation, compare, evaluate
 from analysis.trust.features import GROUPS, PAPER_GROUPS, choose_features
+from analysis.trust.figures import Figure
 from analysis.trust.models import TwoStageModel, cross_predict
 
 

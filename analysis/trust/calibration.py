@@ -52,9 +52,8 @@ def measure_calibration(scores: Vector, right: Vector) -> Calibration:
         return Calibration(0, None, None, None, None, None, None, None)
     base = float(right.mean())
     brier = float(((scores - right) ** 2).mean())
-    bounded = np.clip(scores, _TINY, 1 - _TINY)
-    loss = -(right * np.log(bounded) + (1 - right) * np.log1p(-bounded)).mean()
-    by_mass = np.array_split(np.argsort(scores, kind="stable"), BINS)
+    p = bounded(scores)
+    loss = -(right * np.log(p) + (1 - right) * np.log1p(-p)).mean()
     return Calibration(
         n=len(scores),
         base_rate=base,
@@ -62,8 +61,8 @@ def measure_calibration(scores: Vector, right: Vector) -> Calibration:
         brier=brier,
         skill=1 - brier / (base * (1 - base)) if 0 < base < 1 else None,
         log_loss=float(loss),
-        ece=_gap(scores, right, _by_width(scores)),
-        ece_mass=_gap(scores, right, [members for members in by_mass if len(members)]),
+        ece=_gap(scores, right, bins_by_width(scores)),
+        ece_mass=_gap(scores, right, bins_by_mass(scores)),
     )
 
 
@@ -112,7 +111,19 @@ def _place(scores: Vector) -> npt.NDArray[np.int64]:
     return np.minimum((scores * BINS).astype(np.int64), BINS - 1)
 
 
-def _by_width(scores: Vector) -> list[npt.NDArray[np.int64]]:
+def bounded(scores: Vector) -> Vector:
+    """Return probabilities of which none is 0 or 1, so that a loss stays finite."""
+    return np.clip(scores, _TINY, 1 - _TINY)
+
+
+def bins_by_mass(scores: Vector) -> list[npt.NDArray[np.int64]]:
+    """Return the rows of each bin of equal size, lowest scores first."""
+    parts = np.array_split(np.argsort(scores, kind="stable"), BINS)
+    return [members for members in parts if len(members)]
+
+
+def bins_by_width(scores: Vector) -> list[npt.NDArray[np.int64]]:
+    """Return the rows of each bin of equal width that has any."""
     place = _place(scores)
     return [np.flatnonzero(place == number) for number in np.unique(place)]
 

@@ -12,28 +12,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from analysis.intervals import LEVEL
 from analysis.trust.calibration import Calibration, auroc, measure_calibration
+from analysis.trust.calibration_intervals import calibration_figures
+from analysis.trust.figures import Figure, draw_problems, figure_of
 from analysis.trust.selection import Selection, pass_at, select
 
 Vector = npt.NDArray[np.float64]
-RESAMPLES = 1000
 AUROC_RESAMPLES = 100
 KS = (1, 2, 5, 10)
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """One number with its 95 % interval; null where undefined."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All figures of one score; the last four are of probabilities only."""
+    """All figures of one score; those of calibration are of probabilities only."""
 
     name: str
     pass_at: dict[int, Figure]
@@ -46,6 +37,10 @@ class Evaluation:
     """Of all programs."""
     chosen: Calibration | None
     """Of the chosen program of each problem, which is the one that a user sees."""
+    program_figures: dict[str, Figure]
+    """Calibration of all programs, with intervals."""
+    chosen_figures: dict[str, Figure]
+    """Calibration of the chosen ones, with intervals."""
     top_right: Vector
     """Chance of each problem's first program to be right, for paired differences."""
     areas: Vector
@@ -66,26 +61,30 @@ def evaluate(
     """
     frames = [_scored(frame, score) for score in scores]
     chosen = [select(each, "score") for each in frames]
-    draws = _draws(len(chosen[0].best), seed)
+    draws = draw_problems(len(chosen[0].best), seed)
     passes = {k: np.mean([pass_at(each, "score", k) for each in frames], axis=0) for k in KS}
     areas = _resampled(chosen, draws, lambda s, d: s.curve(d).area)
     calibrations = [_programs(each) for each in frames] if probability else []
     tops = [measure_calibration(s.best, s.top_right) for s in chosen] if probability else []
     return Evaluation(
         name=name,
-        pass_at={k: _figure(values.mean(), _means(values, draws)) for k, values in passes.items()},
-        area=_figure(_mean([s.curve().area for s in chosen]), areas),
-        max_f1=_figure(
+        pass_at={
+            k: figure_of(values.mean(), _means(values, draws)) for k, values in passes.items()
+        },
+        area=figure_of(_mean([s.curve().area for s in chosen]), areas),
+        max_f1=figure_of(
             _mean([s.curve().max_f1 for s in chosen]),
             _resampled(chosen, draws, lambda s, d: s.curve(d).max_f1),
         ),
-        recall_at_90=_figure(
+        recall_at_90=figure_of(
             _mean([s.curve().recall_at(0.9) for s in chosen]),
             _resampled(chosen, draws, lambda s, d: s.curve(d).recall_at(0.9)),
         ),
         auroc=_auroc(frames, draws[:AUROC_RESAMPLES]),
         programs=_average(calibrations),
         chosen=_average(tops),
+        program_figures=_program_figures(frames, draws) if probability else {},
+        chosen_figures=_chosen_figures(chosen, draws) if probability else {},
         top_right=np.mean([s.top_right for s in chosen], axis=0),
         areas=areas,
     )
@@ -94,24 +93,16 @@ def evaluate(
 def compare(one: Evaluation, other: Evaluation, *, seed: int = 0) -> tuple[Figure, Figure]:
     """Return the differences of pass@1 and of the area, paired by problem."""
     difference = one.top_right - other.top_right
-    draws = _draws(len(difference), seed)
-    at_one = _figure(difference.mean(), _means(difference, draws))
+    draws = draw_problems(len(difference), seed)
+    at_one = figure_of(difference.mean(), _means(difference, draws))
     if one.area.value is None or other.area.value is None:
         return at_one, Figure(None)
-    return at_one, _figure(one.area.value - other.area.value, one.areas - other.areas)
+    return at_one, figure_of(one.area.value - other.area.value, one.areas - other.areas)
 
 
 def _scored(frame: pl.DataFrame, score: Vector) -> pl.DataFrame:
     column = pl.Series("score", score, dtype=pl.Float64).fill_nan(None)
     return frame.select("problem_id", "correct").with_columns(column)
-
-
-def _draws(problems: int, seed: int) -> npt.NDArray[np.int64]:
-    """Return how often each problem is in each resample."""
-    shares = np.full(problems, 1 / problems)
-    generator = np.random.default_rng(seed)
-    draws: npt.NDArray[np.int64] = generator.multinomial(problems, shares, size=RESAMPLES)
-    return draws
 
 
 def _means(values: Vector, draws: npt.NDArray[np.int64]) -> Vector:
@@ -136,12 +127,26 @@ def _auroc(frames: Sequence[pl.DataFrame], draws: npt.NDArray[np.int64]) -> Figu
     ranks = [frame["score"].fill_null(float("-inf")).rank("dense").to_numpy() for frame in frames]
     values = [auroc(each.astype(float), right) for each in ranks]
     resampled = [auroc(ranks[0].astype(float), right, draw[number].astype(float)) for draw in draws]
-    return _figure(_mean(values), np.array(resampled, dtype=float))
+    return figure_of(_mean(values), np.array(resampled, dtype=float))
 
 
 def _programs(frame: pl.DataFrame) -> Calibration:
     right = frame["correct"].cast(pl.Float64).to_numpy()
     return measure_calibration(frame["score"].to_numpy(), right)
+
+
+def _program_figures(
+    frames: Sequence[pl.DataFrame], draws: npt.NDArray[np.int64]
+) -> dict[str, Figure]:
+    right = frames[0]["correct"].cast(pl.Float64).to_numpy()
+    forms = [(frame["score"].to_numpy(), right) for frame in frames]
+    problem = frames[0]["problem_id"].rle_id().to_numpy().astype(np.int64)
+    return calibration_figures(forms, problem, draws)
+
+
+def _chosen_figures(chosen: Sequence[Selection], draws: npt.NDArray[np.int64]) -> dict[str, Figure]:
+    forms = [(each.best, each.top_right) for each in chosen]
+    return calibration_figures(forms, np.arange(len(chosen[0].best)), draws)
 
 
 def _average(parts: Sequence[Calibration]) -> Calibration | None:
@@ -155,11 +160,3 @@ def _average(parts: Sequence[Calibration]) -> Calibration | None:
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if len(known) == len(values) else None
-
-
-def _figure(value: float | None, resampled: Vector) -> Figure:
-    known = resampled[~np.isnan(resampled)]
-    if value is None or not len(known):
-        return Figure(None if value is None else float(value))
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Figure(float(value), float(low), float(high))

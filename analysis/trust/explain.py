@@ -63,8 +63,8 @@ def explain(
         scored: one row a sample: ``problem_id``, ``program_id``, ``score``, a probability.
         most: specs a problem.
         criterion: ranks specs, the highest first; an aggregate over the programs of one spec, with
-            columns ``holds``, ``weight`` (samples), ``belief`` (samples times probability) and
-            ``votes`` (how often the spec was sampled).
+            columns ``holds``, ``weight`` (samples), ``belief`` (samples times probability),
+            ``votes`` (how often the spec was sampled) and ``source``.
 
     Returns:
         Schema ``EXPLANATIONS``, best first in each problem. A problem of which no spec is left has
@@ -108,7 +108,7 @@ def rank_specs(
         chosen: one row a problem: ``problem_id``, ``program_id``, ``probability``.
         criterion: as in ``explain``.
     """
-    specs = tables.specs.select(*SPEC, "kind", votes="weight")
+    specs = tables.specs.select(*SPEC, "kind", "source", votes="weight")
     votes = tables.checks.filter(pl.col("result").is_not_null())
     votes = votes.join(programs, on=KEY).join(specs, on=SPEC)
     votes = votes.with_columns(holds=pl.col("result") == "holds")
@@ -157,5 +157,6 @@ CRITERIA: Mapping[str, pl.Expr] = {
     "fewest programs": -(pl.col("weight") * pl.col("holds")).sum(),
     "most programs": (pl.col("weight") * pl.col("holds")).sum(),
     "most sampled": pl.col("votes").first(),
+    "random": pl.col("source").first().hash(seed=0).cast(pl.Float64),
 }
 """Other ways to rank, for comparison; ``fewest programs`` is distinctiveness."""

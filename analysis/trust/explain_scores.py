@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from analysis.intervals import LEVEL
-from analysis.trust.evaluate import Figure
 from analysis.trust.explain import KEY, SPEC, beliefs, choose, rank_specs
+from analysis.trust.figures import Figure, figure_of
 from analysis.trust.tables import TrustTables
 
 Vector = npt.NDArray[np.float64]
@@ -103,9 +102,7 @@ def _reader(right: npt.NDArray[np.bool_], accepts: npt.NDArray[np.bool_]) -> Fig
     generator = np.random.default_rng(0)
     draws = generator.integers(0, len(right), size=(RESAMPLES, len(right)))
     resampled = [_balanced(right[draw], accepts[draw]) for draw in draws]
-    known = [each for each in resampled if each is not None]
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Figure(value, float(low), float(high))
+    return figure_of(value, np.array(resampled, dtype=float))
 
 
 def _balanced(right: npt.NDArray[np.bool_], accepts: npt.NDArray[np.bool_]) -> float | None:

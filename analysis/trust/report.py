@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from analysis.trust.ablation import Gain
 from analysis.trust.calibration import Bin
-from analysis.trust.evaluate import Evaluation, Figure
+from analysis.trust.calibration_intervals import FIGURES
+from analysis.trust.evaluate import Evaluation
 from analysis.trust.explain_scores import ExplanationScore
+from analysis.trust.figures import Figure
 
 _HEAD = (
     f"{'score':<24}{'pass@1':>20}{'@2':>6}{'@5':>6}{'@10':>6}{'PR-AUC':>20}{'F1':>6}{'R@P.9':>7}"
@@ -35,6 +37,24 @@ def render_bins(bins: Sequence[Bin]) -> str:
         for b in bins
     ]
     return "\n".join([f"{'score':<12}{'n':>8}{'mean':>8}{'right':>8}", *lines])
+
+
+def render_calibration(evaluations: Sequence[Evaluation]) -> str:
+    """Return two lines a probability: calibration of all programs, and of chosen ones."""
+    lines = [
+        f"{e.name:<24}{which:<9}{''.join(f'{_interval(figures[f]):>22}' for f in FIGURES)}"
+        for e in evaluations
+        for which, figures in (("programs", e.program_figures), ("chosen", e.chosen_figures))
+        if figures
+    ]
+    return "\n".join(
+        [f"{'calibration':<24}{'of':<9}{''.join(f'{f:>22}' for f in FIGURES)}", *lines]
+    )
+
+
+def render_curve(head: str, points: Mapping[float, Figure]) -> str:
+    """Return one line a point of a curve."""
+    return "\n".join([head, *(f"{at:>8.0%}  {_interval(f)}" for at, f in points.items())])
 
 
 def render_gains(gains: Sequence[Gain]) -> str:

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from analysis.trust.evaluate import compare, evaluate
-from analysis.trust.report import render_differences, render_scores
+from analysis.trust.report import render_calibration, render_differences, render_scores
 
 
 @pytest.fixture(scope="module")
@@ -53,5 +53,6 @@ def test_differences_are_paired_by_problem(perfect, random):
 def test_the_report_has_a_line_a_score(perfect, random):
     lines = render_scores([random, perfect]).splitlines()
     assert [line.split()[0] for line in lines] == ["score", "random", "perfect"]
+    assert len(render_calibration([random, perfect]).splitlines()) == 1 + 2
     pair = render_differences([("perfect", "random", *compare(perfect, random))])
     assert "perfect - random" in pair
