@@ -2,8 +2,8 @@
 
 All chains of a run would otherwise be half made when the budget is spent, and those that had ended
 would be the short ones. The first few chains start at once and show what a chain costs; later ones
-start, in the order of the data set, as long as all that have started can be paid for. What ends is
-then the head of the data set, short chains and long, and a fair sample as far as that is one.
+start as long as all that have started can be paid for. What ends is then what was started, short
+chains and long: a fair sample, because chains start in an order that knows nothing of their ends.
 
 The estimate may be wrong, so the hard limit stays with whoever counts what is paid.
 """
@@ -52,10 +52,15 @@ class Admission:
         self._seconds = 0.0
         self._shut = False
 
-    def admit(self, chains: Sequence[str]) -> Verdict:
-        """Let chains start together, or say why not; one that has started may do so again."""
+    def admit(self, chains: Sequence[str], spent: int) -> Verdict:
+        """Let chains start together, or say why not; one that has started may do so again.
+
+        Args:
+            chains: their ids.
+            spent: tokens that the run has paid for by now.
+        """
         new = [chain for chain in chains if chain not in self._open]
-        verdict = self._judge(len(new))
+        verdict = self._judge(len(new), spent)
         if verdict is Verdict.NOW:
             now = self._clock()
             self._open.update((chain, now) for chain in new)
@@ -74,7 +79,7 @@ class Admission:
             self._tokens += tokens
             self._seconds += self._clock() - since
 
-    def _judge(self, new: int) -> Verdict:
+    def _judge(self, new: int, spent: int) -> Verdict:
         if not new:
             return Verdict.NOW
         if self._shut:
@@ -84,14 +89,17 @@ class Admission:
         if self._first:
             is_room = not self._ended and len(self._first) + new <= FIRST
             return Verdict.NOW if is_room else Verdict.LATER
-        if self._can_afford(new):
+        if self._can_afford(new, spent):
             return Verdict.NOW
         return Verdict.LATER if self._open else Verdict.NEVER
 
-    def _can_afford(self, new: int) -> bool:
+    def _can_afford(self, new: int, spent: int) -> bool:
         tokens, seconds = self._tokens / self._ended, self._seconds / self._ended
         if self._ends_at is not None and self._clock() + seconds > self._ends_at:
             return False
         if self._token_limit is None:
             return True
-        return self._spent + self._tokens + (len(self._open) + new) * tokens <= self._token_limit
+        # Chains that share answers cost less than they hold; what open ones have paid counts twice
+        # in the second. Both are more than will be spent.
+        so_far = min(self._spent + self._tokens, spent)
+        return so_far + (len(self._open) + new) * tokens <= self._token_limit

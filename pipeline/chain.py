@@ -16,7 +16,7 @@ from pipeline.board import Board, Standing
 from pipeline.desk import KeeperHandle
 from pipeline.plan import ChainPlan
 from pipeline.progress import Progress
-from pipeline.round import is_suspended
+from pipeline.round import CUT_OFF, is_suspended
 from pipeline.runfolder import RunFolder
 from pipeline.runner import Stalled, stream_chains
 from pipeline.tables import to_tables
@@ -75,6 +75,15 @@ def every_second(act: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
+@dataclass(frozen=True)
+class Stopped:
+    """Why a start left chains open, and how many."""
+
+    reason: str
+    not_begun: int
+    cut_off: int
+
+
 class Watch:
     """Draws the progress line from what the board says."""
 
@@ -108,18 +117,18 @@ def make_chains(
     writer: ShardWriter,
     progress: Progress,
     describer: Answerer | None = None,
-) -> str | None:
+) -> Stopped | None:
     """Run all open chains and publish them as they finish; on an interrupt, keep what is done.
 
     Returns:
-        Why chains were left open; null if none was.
+        Why chains were left open and how many; null if none was.
 
     Raises:
         UserError: nothing moved for ``stall_minutes``, or the disk is full.
     """
     board = Board.remote()  # type: ignore[attr-defined]
     watch = Watch(progress, board)
-    suspended = 0
+    not_begun = cut_off = 0
     try:
         with every_second(watch.look):
             for done in stream_chains(
@@ -135,7 +144,9 @@ def make_chains(
                 left = done.to_pylist()
                 keeper.leave({chain["chain_id"]: _cost(chain) for chain in left})
                 chains = [chain for chain in left if not is_suspended(chain)]
-                suspended += len(left) - len(chains)
+                begun = sum(chain["stop"]["message"] == CUT_OFF for chain in left)
+                cut_off += begun
+                not_begun += len(left) - len(chains) - begun
                 writer.add(chains)
                 _count(progress, chains)
     except Stalled:
@@ -146,7 +157,9 @@ def make_chains(
         watch.read()
         progress.close(watch.standing)
         ray.kill(board)
-    return _spent_reason(config, keeper) if suspended else None
+    if not (not_begun or cut_off):
+        return None
+    return Stopped(_spent_reason(config, keeper), not_begun=not_begun, cut_off=cut_off)
 
 
 def _stall_reason(

@@ -169,7 +169,7 @@ class Keeper:
     async def admit(self, run: JournalRun, chains: Sequence[str]) -> bool:
         """Return whether chains may start, once that is known; see ``pipeline/admission.py``."""
         book = self._open(run)
-        while (verdict := book.admission.admit(chains)) is Verdict.LATER:
+        while (verdict := book.admission.admit(chains, book.tokens)) is Verdict.LATER:
             await book.left.wait()
         return verdict is Verdict.NOW
 

@@ -15,6 +15,8 @@ from pipeline.records import StopReason
 from pipeline.stages.base import Row, Stage, Suspended
 from pipeline.stopping import make_stop
 
+CUT_OFF, NOT_BEGUN = "cut off", "not begun"
+
 
 class StageContractError(Exception):
     """A stage returned other columns than it declares, or reads one that nobody writes: a bug."""
@@ -64,7 +66,7 @@ class Round:
                 if stage.takes_stopped or not _has_stopped(row):
                     row.update(await self._run(stage, row))
         except Suspended:
-            suspend(row)
+            suspend(row, CUT_OFF)
         return row
 
     async def _run(self, stage: Stage, row: Row) -> Row:
@@ -75,9 +77,9 @@ class Round:
             self.at[stage.name] -= 1
 
 
-def suspend(row: Row) -> None:
-    """Have a chain leave the rounds without having ended."""
-    row["stop"] = make_stop(StopReason.SUSPENDED, len(row["steps"]))
+def suspend(row: Row, why: str) -> None:
+    """Have a chain leave the rounds without having ended: it was cut off, or not begun."""
+    row["stop"] = make_stop(StopReason.SUSPENDED, len(row["steps"]), message=why)
 
 
 def is_suspended(row: Row) -> bool:

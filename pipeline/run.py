@@ -27,7 +27,7 @@ from pipeline.answerer import (
     replay_sources,
     replayed_config,
 )
-from pipeline.chain import ShardWriter, make_chains
+from pipeline.chain import ShardWriter, Stopped, make_chains
 from pipeline.checking import gold_check, label_tests
 from pipeline.cluster import node_gpus, ray_cluster
 from pipeline.compose import load_config
@@ -137,7 +137,7 @@ class ChainJob:
 
     def _make_chains(
         self, console: Console, cpus: float, finished: set[str], keeper: KeeperHandle
-    ) -> str | None:
+    ) -> Stopped | None:
         chains = self.problems.num_rows * self.config.chain.samples - len(finished)
         plan = make_plan(self.config, chains=chains, cpus=cpus)
         check_gpus(gpu_plan(self.config), node_gpus())
@@ -232,18 +232,19 @@ class ChainJob:
         )
         self.folder.write_json("manifest.json", manifest)
 
-    def _note_status(self, stopped: str | None) -> None:
+    def _note_status(self, stopped: Stopped | None) -> None:
+        reason = stopped.reason if stopped else None
         state = STOPPED if stopped else FINISHED
-        self.folder.write_json(STATUS, {"state": state, "reason": stopped})
+        self.folder.write_json(STATUS, {"state": state, "reason": reason})
 
-    def _report(self, console: Console, wall_s: float | None, stopped: str | None) -> None:
+    def _report(self, console: Console, wall_s: float | None, stopped: Stopped | None) -> None:
         tables = read_run(self.folder.path)
         metrics = score_run(tables, self.config)
         audit = audit_run(tables) if self.config.chain.audit else None
         chain = self.config.chain
         blame = measure_blame(tables, chain.length) if chain.blame else None
         extras = {"audit": audit, "blame": blame}
-        partial = self._partial(stopped) if stopped else None
+        partial = asdict(stopped) if stopped else None
         content = metrics.to_json() | {name: e.to_json() for name, e in extras.items() if e}
         content |= {"partial": partial}
         path = self.folder.write_json("metrics.json", content)
@@ -255,30 +256,27 @@ class ChainJob:
             "made of": self.folder.path / "manifest.json",
             "log": self.folder.path / "run.log",
         }
-        if partial:
-            console.print(_partial_words(partial), markup=False)
+        if stopped:
+            console.print(_partial_words(metrics.chains, stopped), markup=False)
         console.print(render_report(metrics, files, wall_s=wall_s))
         if audit:
             console.print(render_audit(audit))
         if blame:
             console.print(render_blame(blame))
-        if partial:
+        if stopped:
             console.print(_how_to_go_on(self.folder), markup=False)
 
-    def _partial(self, stopped: str) -> dict[str, Any]:
-        finished = self.folder.finished_chains()
-        left_out = self._recorded_left_out() or {}
-        chains = open_chains(self.problems, self.config, finished=finished)
-        open_ = sum(problem not in left_out for problem in chains["problem_id"].to_pylist())
-        return {"reason": stopped, "finished": len(finished), "open": open_}
 
-
-def _partial_words(partial: dict[str, Any]) -> str:
-    finished, open_ = partial["finished"], partial["open"]
+def _partial_words(ended: int, stopped: Stopped) -> str:
+    left = stopped.not_begun + stopped.cut_off
+    sample = (
+        f"{stopped.cut_off} were cut off, so that short chains are over-represented"
+        if stopped.cut_off
+        else "all that were begun, short and long"
+    )
     return (
-        f"PARTIAL RESULT: {partial['reason']}.\n"
-        f"{finished} of {finished + open_} chains have ended, from the head of the data set; the "
-        f"scores and their intervals speak of these."
+        f"PARTIAL RESULT: {stopped.reason}.\n"
+        f"The scores and their intervals speak of {ended} of {ended + left} chains: {sample}."
     )
 
 

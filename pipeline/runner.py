@@ -20,7 +20,7 @@ from pipeline.answering import AnswerSource
 from pipeline.board import count_resamples, count_step
 from pipeline.desk import KeeperHandle, plain_user_error
 from pipeline.plan import BLOCKS_IN_FLIGHT, ChainPlan
-from pipeline.round import Round, suspend
+from pipeline.round import NOT_BEGUN, Round, suspend
 from pipeline.schemas import CHAIN_ROW
 from pipeline.stages import StageContext, last_stages, round_stages
 from sandbox.pool import SandboxPool
@@ -65,7 +65,7 @@ class RoundActor:
         rows = table.to_pylist()
         if self.step == 0 and not await self.gate.admit([row["chain_id"] for row in rows]):
             for row in rows:
-                suspend(row)
+                suspend(row, NOT_BEGUN)
         rows = await self.round.walk(rows)
         counts = count_resamples(rows) if self.round.afterwards else count_step(rows, self.step)
         self.board.report.remote(self.step, *counts)

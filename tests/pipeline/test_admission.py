@@ -19,8 +19,8 @@ def names(count, prefix="c"):
     return [f"{prefix}{n}" for n in range(count)]
 
 
-def start(gate, chains):
-    return [gate.admit([chain]) for chain in chains]
+def start(gate, chains, spent=0):
+    return [gate.admit([chain], spent) for chain in chains]
 
 
 def test_the_first_chains_start_at_once_and_the_others_wait_for_their_cost():
@@ -33,17 +33,17 @@ def test_nothing_is_concluded_from_the_short_ones_of_the_first_chains():
     start(gate, names(FIRST))
     for chain in names(FIRST - 1):
         gate.leave(chain, 1)
-    assert gate.admit(["late"]) is Verdict.LATER
+    assert gate.admit(["late"], 10**6) is Verdict.LATER
 
 
 def test_a_block_larger_than_the_first_chains_starts_whole():
-    assert admission(tokens=10**6).admit(names(3 * FIRST)) is Verdict.NOW
+    assert admission(tokens=10**6).admit(names(3 * FIRST), 0) is Verdict.NOW
 
 
 def test_a_chain_whose_round_is_made_again_is_not_counted_again():
     gate = admission(tokens=10**6)
     start(gate, names(FIRST))
-    assert gate.admit(["c0"]) is Verdict.NOW
+    assert gate.admit(["c0"], 10**6) is Verdict.NOW
 
 
 def test_as_many_start_as_can_be_paid_for():
@@ -51,7 +51,16 @@ def test_as_many_start_as_can_be_paid_for():
     start(gate, names(FIRST))
     for chain in names(FIRST):
         gate.leave(chain, 10)
-    assert start(gate, names(6, "d")) == [Verdict.NOW] * 5 + [Verdict.LATER]
+    verdicts = start(gate, names(6, "d"), spent=10 * FIRST)
+    assert verdicts == [Verdict.NOW] * 5 + [Verdict.LATER]
+
+
+def test_chains_that_share_answers_leave_more_to_spend():
+    gate = admission(tokens=10 * FIRST)
+    start(gate, names(FIRST))
+    for chain in names(FIRST):
+        gate.leave(chain, 10)
+    assert gate.admit(["d"], 5 * FIRST) is Verdict.NOW
 
 
 def test_what_was_paid_before_is_not_there_to_pay_again():
@@ -59,7 +68,7 @@ def test_what_was_paid_before_is_not_there_to_pay_again():
     start(gate, names(FIRST))
     for chain in names(FIRST):
         gate.leave(chain, 10)
-    assert gate.admit(["d"]) is Verdict.NEVER
+    assert gate.admit(["d"], 10**6) is Verdict.NEVER
 
 
 def test_no_chain_starts_that_would_end_after_the_time():
@@ -69,16 +78,16 @@ def test_no_chain_starts_that_would_end_after_the_time():
     clock.now = 10.0
     for chain in names(FIRST):
         gate.leave(chain, 1)
-    assert gate.admit(["in time"]) is Verdict.NOW
+    assert gate.admit(["in time"], 10**6) is Verdict.NOW
     clock.now = 16.0
-    assert gate.admit(["late"]) is Verdict.LATER
+    assert gate.admit(["late"], 10**6) is Verdict.LATER
 
 
 def test_a_suspended_chain_shuts_the_gate():
     gate = admission(tokens=10**6)
-    gate.admit(["a"])
+    gate.admit(["a"], 10**6)
     gate.leave("a", None)
-    assert gate.admit(["b"]) is Verdict.NEVER
+    assert gate.admit(["b"], 10**6) is Verdict.NEVER
 
 
 @given(costs=st.lists(st.integers(0, 50), min_size=1, max_size=60), limit=st.integers(0, 2000))
@@ -86,7 +95,7 @@ def test_every_chain_starts_or_is_refused(costs, limit):
     """Chains come in order, the oldest open one ends when none may start: nobody waits for ever."""
     gate, open_chains, refused = admission(tokens=limit), [], 0
     for number, cost in enumerate(costs):
-        while (verdict := gate.admit([str(number)])) is Verdict.LATER:
+        while (verdict := gate.admit([str(number)], 10**6)) is Verdict.LATER:
             assert open_chains, "a chain waits for nothing"
             gate.leave(*open_chains.pop(0))
         if verdict is Verdict.NOW:
