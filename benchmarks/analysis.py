@@ -3,7 +3,7 @@
 Makes a synthetic run of about 1,000,000 outcome rows in a temporary folder, sharded as a real one;
 then, in a fresh process, reads it and computes every score with its interval.
 
-    python -m benchmarks.scores [--outcomes N] [--shards N]
+    python -m benchmarks.analysis [--outcomes N] [--shards N]
 """
 
 import argparse
@@ -32,7 +32,7 @@ PROGRAM = "def func(x):\n    return x\n" * 20
 def main() -> None:
     """Make the run, measure it in a process of its own, print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--outcomes", type=int, default=1_000_000, help="rows, about")
+    parser.add_argument("--outcomes", type=int, default=1_010_000, help="rows, about")
     parser.add_argument("--shards", type=int, default=100, help="files of each table")
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -41,7 +41,9 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         write_run(Path(folder), options.outcomes, options.shards)
-        subprocess.run([sys.executable, "-m", "benchmarks.scores", "--measure", folder], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "benchmarks.analysis", "--measure", folder], check=True
+        )
 
 
 def measure(folder: Path) -> None:
