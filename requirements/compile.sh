@@ -22,4 +22,4 @@ compile() {
 
 compile cpu --override overrides.txt --override overrides-cpu.txt "${torch_source[@]}" "$@"
 compile gpu --override overrides.txt "$@"
-compile dev --constraint cpu.txt --override overrides-dev.txt "$@"
+compile dev --constraint cpu.txt "$@"
