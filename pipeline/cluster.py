@@ -105,6 +105,8 @@ def _connect(config: ClusterConfig, address: str | None) -> None:
             ray.init(address=address, job_config=job, logging_level=logging.ERROR)
         else:
             ray.init(
+                # Without a word Ray would join whatever cluster was last started on this machine.
+                address="local",
                 num_cpus=config.num_cpus,
                 object_store_memory=config.object_store_mb * 2**20,
                 include_dashboard=False,
