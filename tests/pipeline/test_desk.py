@@ -50,5 +50,5 @@ def test_a_mistake_comes_out_of_ray_as_it_went_in():
     class Wrapped(UserError):
         cause = UserError("the disk is full")
 
-    with pytest.raises(UserError, match="^the disk is full$"):
+    with pytest.raises(UserError, match=r"^the disk is full$"):
         raise plain_user_error(Wrapped("a remote traceback\nand more"))
