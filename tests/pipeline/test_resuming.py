@@ -40,7 +40,8 @@ def next_folder(config, inputs=INPUTS):
 
 @pytest.mark.parametrize("state", [None, STOPPED])
 def test_an_unfinished_run_of_the_same_configuration_goes_on(config, state):
-    assert next_folder(config()) == (begin(config(), state=state), True)
+    path = begin(config(), state=state)
+    assert next_folder(config()) == (path, True)
 
 
 @pytest.mark.parametrize(
