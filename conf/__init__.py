@@ -17,11 +17,13 @@ from conf.schema import (
     ServeConfig,
     TrackingConfig,
 )
+from conf.trust_schema import CodetConfig, TrustConfig
 
 __all__ = [
     "BudgetConfig",
     "ChainConfig",
     "ClusterConfig",
+    "CodetConfig",
     "DatasetConfig",
     "DescriberConfig",
     "EngineConfig",
@@ -34,5 +36,6 @@ __all__ = [
     "SandboxConfig",
     "ServeConfig",
     "TrackingConfig",
+    "TrustConfig",
     "UserError",
 ]

@@ -10,7 +10,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from conf.checks import at_least as _at_least
+from conf.checks import one_of as _one_of
 from conf.errors import UserError
+from conf.trust_schema import TrustConfig
 
 PROMPT_STYLES = ("chat", "completion")
 BACKENDS = ("vllm", "fake", "replay")
@@ -21,16 +24,6 @@ CODE_WAYS = ("shipped", "installed")
 TRACKERS = ("none", "jsonl", "wandb")
 WANDB_MODES = ("auto", "online", "offline")
 EXAMPLES = ("without", "with")
-
-
-def _one_of(key: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise UserError(f"{key}={value!r} is not possible; choose one of {', '.join(choices)}")
-
-
-def _at_least(key: str, value: float, bound: float) -> None:
-    if value < bound:
-        raise UserError(f"{key} must be at least {bound}, got {value}")
 
 
 @dataclass
@@ -141,6 +134,31 @@ class PromptConfig:
     """Stop strings of a text-to-program request."""
     summarize_stop: list[str] = field(default_factory=list)
     """Stop strings of a program-to-text request."""
+    assert_system: str = ""
+    """Trust job: system message of a request for input-output asserts; empty for none."""
+    assert_user: str = "{code}"
+    """User message (or raw text) of a request for input-output asserts."""
+    assert_begun: str = ""
+    """Text at the end of that request with which its answer is taken to begin."""
+    assert_stop: list[str] = field(default_factory=list)
+    """Stop strings of a request for input-output asserts."""
+    relation_system: str = ""
+    """Trust job: system message of a request for relations; empty for none."""
+    relation_user: str = "{code}"
+    """User message (or raw text) of a request for relations between the parameters and
+    ``return_value``."""
+    relation_begun: str = ""
+    """Text at the end of that request with which its answer is taken to begin."""
+    relation_stop: list[str] = field(default_factory=list)
+    """Stop strings of a request for relations."""
+    input_system: str = ""
+    """Trust job: system message of a request for example calls; empty for none."""
+    input_user: str = "{code}"
+    """User message (or raw text) of a request for example calls, without results."""
+    input_begun: str = ""
+    """Text at the end of that request with which its answer is taken to begin."""
+    input_stop: list[str] = field(default_factory=list)
+    """Stop strings of a request for example calls."""
 
     def __post_init__(self) -> None:
         _one_of("prompt.style", self.style, PROMPT_STYLES)
@@ -468,6 +486,7 @@ class RunConfig:
     serve: ServeConfig = field(default_factory=ServeConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
     chain: ChainConfig = field(default_factory=ChainConfig)
+    trust: TrustConfig = field(default_factory=TrustConfig)
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)

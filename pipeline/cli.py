@@ -12,6 +12,7 @@ from pipeline.breaks import BREAK_COMMANDS
 from pipeline.commands import Command
 from pipeline.launchers import LAUNCH_COMMANDS
 from pipeline.stored import STORED_COMMANDS
+from pipeline.trust.command import TRUST_COMMANDS
 
 USAGE_ERROR = 2
 READER_LEFT = 141
@@ -207,6 +208,7 @@ every program runs on the problem's tests. Results go to runs/<time>-<name>/.
 Groups (in conf/): model, dataset, prompt, serve, engine, chain, sandbox, cluster, tracking.""",
         _run,
     ),
+    **TRUST_COMMANDS,
     "describe": Command(
         "print what a run would do, then stop",
         """usage: ./launch.sh describe [key=value ...]

@@ -101,6 +101,8 @@ def _open(override: str) -> str:
     """Return an override in Hydra's own words where ours are shorter."""
     if FREE_MAPS.match(override):
         return f"++{override}"
+    if override.startswith("trust.from="):  # a field cannot have the name of a Python keyword
+        return override.replace("from", "source", 1)
     if card := DESCRIBER.fullmatch(override):
         group = "prompt" if card[1] else "model"
         return f"+{group}@chain.describer.{group}={card[2]}"

@@ -77,7 +77,7 @@ def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
     stages = config.cluster.stage_cpus * (len(rounds) + bool(afterwards))
     actors = config.sandbox.actors or max(1, math.floor((cpus - replicas - stages) / each))
     budget = CpuBudget(cpus, replicas, actors * each, stages)
-    _check_budget(budget, engines)
+    check_budget(budget, engines)
     return ChainPlan(
         chains=chains,
         length=config.chain.length,
@@ -96,7 +96,12 @@ def _rows_per_block(chains: int) -> int:
     return min(MOST_ROWS_PER_BLOCK, max(1, chains // (8 * BLOCKS_IN_FLIGHT)))
 
 
-def _check_budget(budget: CpuBudget, engines: int) -> None:
+def check_budget(budget: CpuBudget, engines: int) -> None:
+    """Refuse a plan that would wait for itself.
+
+    Raises:
+        UserError: the CPUs do not suffice.
+    """
     # Ray counts in ten-thousandths; sums of decimal fractions may miss by less than that.
     if budget.needed <= budget.available + 1e-4:
         return

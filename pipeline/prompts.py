@@ -53,6 +53,23 @@ class PromptBook:
             turns = [*self._shot(config.summarize_user, shown, config.summarize_answer), *turns]
         return self._prompt(config.summarize_system, turns)
 
+    def specs(self, kind: str, header: str, entry_point: str) -> Prompt:
+        """Ask for specs of a function, or for calls of it, without showing a program.
+
+        Args:
+            kind: ``assert``, ``relation`` or ``input``.
+            header: imports and helpers, the signature, and the description as its docstring.
+            entry_point: what the function is called in the header.
+        """
+        question = getattr(self.config, f"{kind}_user")
+        return self._prompt(
+            getattr(self.config, f"{kind}_system"), [(question, header, entry_point)]
+        )
+
+    def begun(self, kind: str, entry_point: str) -> str:
+        """Return the text with which the answer to such a request begins in the request itself."""
+        return self._fill(getattr(self.config, f"{kind}_begun"), "", entry_point)
+
     def _shot(self, question: str, shown: str, answer: str) -> list[tuple[str, str, str]]:
         name = self.example.name
         return [(question, shown, name), (answer, self.example.program, name)]

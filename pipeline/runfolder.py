@@ -9,10 +9,10 @@ that no table ever counts a chain twice and nothing is deleted.
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,11 +32,17 @@ BEGINNING = "config.json"
 class RunFolder:
     """Where one run keeps everything."""
 
+    tables: ClassVar[Iterable[str]] = RUN_TABLES
+    commit: ClassVar[str] = COMMIT_TABLE
+    """The table that is written last."""
+    key: ClassVar[str] = "chain_id"
+    """Its column that says what is done."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
-    def create(cls, runs_dir: Path, name: str) -> "RunFolder":
+    def create(cls, runs_dir: Path, name: str) -> Self:
         """Make a new folder ``<time>-<name>``; a name that is taken gets a number.
 
         Raises:
@@ -47,7 +53,7 @@ class RunFolder:
             runs_dir.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(runs_dir).free
             path = make_free_folder(runs_dir, f"{stamp}-{name}")
-            for folder in (*RUN_TABLES, JOURNAL):
+            for folder in (*cls.tables, JOURNAL):
                 (path / folder).mkdir()
         except OSError as error:
             raise UserError(_unwritable(runs_dir, error)) from error
@@ -59,7 +65,7 @@ class RunFolder:
         return cls(path)
 
     @classmethod
-    def reopen(cls, path: Path) -> "RunFolder":
+    def reopen(cls, path: Path) -> Self:
         """Open a folder to go on with, and set aside what a killed run left half published.
 
         Raises:
@@ -87,7 +93,7 @@ class RunFolder:
         """
         name = f"shard-{self._next_shard():06d}.parquet"
         try:
-            for table in sorted(RUN_TABLES, key=lambda table: table == COMMIT_TABLE):
+            for table in sorted(self.tables, key=lambda table: table == self.commit):
                 write_parquet(tables[table], self.path / table / name)
         except OSError as error:
             raise UserError(_unwritable(self.path, error)) from error
@@ -112,9 +118,13 @@ class RunFolder:
 
     def finished_chains(self) -> set[str]:
         """Return the ids of all chains in published shards."""
+        return self.finished()
+
+    def finished(self) -> set[str]:
+        """Return the ids of all that is done."""
         done: set[str] = set()
-        for shard in sorted((self.path / COMMIT_TABLE).glob("*.parquet")):
-            done.update(pq.read_table(shard, columns=["chain_id"])["chain_id"].to_pylist())
+        for shard in sorted((self.path / self.commit).glob("*.parquet")):
+            done.update(pq.read_table(shard, columns=[self.key])[self.key].to_pylist())
         return done
 
     def _next_shard(self) -> int:
@@ -122,8 +132,8 @@ class RunFolder:
         return max(numbers, default=-1) + 1
 
     def _set_orphans_aside(self) -> None:
-        committed = {path.name for path in (self.path / COMMIT_TABLE).glob("*.parquet")}
-        for table in RUN_TABLES:
+        committed = {path.name for path in (self.path / self.commit).glob("*.parquet")}
+        for table in self.tables:
             for path in (self.path / table).iterdir():
                 if path.name not in committed:
                     target = self.path / "orphans" / f"{table}-{path.name}"

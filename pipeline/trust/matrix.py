@@ -84,7 +84,21 @@ class _Program:
         return self.program_id != REFERENCE
 
 
+Rows = dict[str, list[Mapping[str, Any]]]
+"""The rows of each of TRUST_TABLES."""
+
+
 def check_problem(samples: ProblemSamples, sandbox: RunsJobs) -> tuple[dict[str, pa.Table], Cost]:
+    """Check every program of a problem, as ``check_rows`` does, and return tables."""
+    rows, cost = check_rows(samples, sandbox)
+    tables = {
+        name: pa.Table.from_pylist(rows[name], schema=schema)
+        for name, schema in TRUST_TABLES.items()
+    }
+    return tables, cost
+
+
+def check_rows(samples: ProblemSamples, sandbox: RunsJobs) -> tuple[Rows, Cost]:
     """Check every program of a problem against every spec and the hidden tests.
 
     Args:
@@ -92,8 +106,8 @@ def check_problem(samples: ProblemSamples, sandbox: RunsJobs) -> tuple[dict[str,
         sandbox: runs the programs.
 
     Returns:
-        One table for each of TRUST_TABLES, and the cost without CPU seconds, which whoever owns
-        the sandbox knows.
+        The rows of each of TRUST_TABLES, and the cost without CPU seconds, which whoever owns the
+        sandbox knows.
     """
     programs, specs = _programs(samples), _specs(samples)
     inputs = _Inputs(samples, specs)
@@ -102,8 +116,8 @@ def check_problem(samples: ProblemSamples, sandbox: RunsJobs) -> tuple[dict[str,
     fuzz = [n for n in inputs.fuzz if any(_has_value(p, n) for p in programs if p.is_sampled)]
     relations = [spec for spec in specs if spec.form is Form.RELATION]
     runs = run_relations(relations, _pairs(programs, inputs, fuzz), sandbox)
-    checks = list(_checks(programs, specs, inputs, fuzz, runs))
-    rows = {
+    checks = _checks(programs, specs, inputs, fuzz, runs)
+    rows: Rows = {
         "programs": [_program_row(samples, program) for program in programs],
         "specs": [_spec_row(samples, spec) for spec in specs],
         "outputs": list(_output_rows(samples, programs, inputs)),
@@ -115,11 +129,7 @@ def check_problem(samples: ProblemSamples, sandbox: RunsJobs) -> tuple[dict[str,
         relation_checks=len(programs) * len(relations) * len(fuzz),
         relation_runs=runs.count,
     )
-    tables = {
-        name: pa.Table.from_pylist(rows[name], schema=schema)
-        for name, schema in TRUST_TABLES.items()
-    }
-    return tables, cost
+    return rows, cost
 
 
 class _Inputs:

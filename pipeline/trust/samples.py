@@ -1,7 +1,7 @@
 """What a model sampled for one problem; equal samples are one, with their numbers kept."""
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pipeline.parsing import parse_module
@@ -35,18 +35,29 @@ class ProblemSamples:
 
 
 def group_samples(
-    texts: Iterable[tuple[int, str]], normal: Callable[[str], str]
+    texts: Iterable[tuple[int, str]],
+    normal: Callable[[str], str],
+    logprobs: Mapping[int, float] | None = None,
 ) -> tuple[Sampled, ...]:
     """Group texts by their normal form, in the order of their first appearance.
 
     Args:
         texts: number of the sample, text.
         normal: gives the same text for what counts as equal.
+        logprobs: mean log-probability a token by number of the sample, where it is known.
     """
     groups: dict[str, tuple[str, list[int]]] = {}
     for number, text in texts:
         groups.setdefault(normal(text), (text, []))[1].append(number)
-    return tuple(Sampled(text, tuple(numbers)) for text, numbers in groups.values())
+    known = logprobs or {}
+    return tuple(
+        Sampled(text, tuple(numbers), _mean([known[n] for n in numbers if n in known]))
+        for text, numbers in groups.values()
+    )
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 def normal_source(source: str) -> str:

@@ -1,12 +1,12 @@
 """The tables of the trust job: what was sampled, what it did, and what holds of what.
 
-One shard is one problem; ``checks/`` is written last, so a problem is done when its file stands
-there. A weight is a number of samples: equal programs and equal specs are one row and ran once.
+A weight is a number of samples: equal programs and equal specs are one row and ran once. In a run
+folder ``problems/`` is written last, so a problem is done when it stands there.
 """
 
 import pyarrow as pa
 
-from pipeline.schemas import TEXT
+from pipeline.schemas import ANSWER, PROBLEM, STOP, TEXT
 
 
 def _required(name: str, kind: pa.DataType) -> pa.Field:
@@ -73,3 +73,71 @@ CHECKS = pa.schema(
 )
 
 TRUST_TABLES = {"programs": PROGRAMS, "specs": SPECS, "outputs": OUTPUTS, "checks": CHECKS}
+
+PROBLEMS = pa.schema(
+    [
+        _required("problem_id", pa.string()),
+        _required("dataset", pa.string()),
+        _required("programs", pa.int32()),  # distinct ones that ran, the solution included
+        _required("cells", pa.int64()),  # program x IO spec
+        _required("relation_checks", pa.int64()),  # program x relation x input
+        _required("relation_runs", pa.int64()),  # of these, what had to be run
+        _required("cpu_s", pa.float64()),  # of programs and relations, and of deciding
+        pa.field("stop_reason", pa.string()),  # why there are no programs; null: there are
+        pa.field("message", pa.string()),
+    ]
+)
+
+COMPLETIONS = pa.schema(
+    [
+        _required("problem_id", pa.string()),
+        _required("sample", pa.int32()),
+        _required("role", pa.string()),  # program | assert | relation | input
+        _required("model", pa.string()),  # model identity, as in the manifest
+        _required("sampling", pa.string()),  # canonical JSON of the parameters, seed apart
+        *ANSWER,
+    ]
+)
+
+TRUST_RUN_TABLES = {"completions": COMPLETIONS, **TRUST_TABLES, "problems": PROBLEMS}
+
+SAMPLED = pa.struct(
+    [
+        _required("text", TEXT),
+        _required("samples", pa.list_(pa.int32())),
+        pa.field("logprob", pa.float64()),
+    ]
+)
+
+SAMPLES = pa.struct(
+    [
+        _required("programs", pa.list_(SAMPLED)),
+        _required("asserts", pa.list_(SAMPLED)),
+        _required("relations", pa.list_(SAMPLED)),
+        _required("calls", pa.list_(TEXT)),  # texts that inputs are taken from
+    ]
+)
+
+COST = pa.struct(
+    [
+        _required("programs", pa.int64()),
+        _required("cells", pa.int64()),
+        _required("relation_checks", pa.int64()),
+        _required("relation_runs", pa.int64()),
+        _required("cpu_s", pa.float64()),
+    ]
+)
+
+TRUST_ROW = pa.schema(
+    [
+        *PROBLEM,
+        pa.field("program_answers", pa.list_(ANSWER)),  # null: nobody was asked
+        pa.field("assert_answers", pa.list_(ANSWER)),
+        pa.field("relation_answers", pa.list_(ANSWER)),
+        pa.field("input_answers", pa.list_(ANSWER)),
+        pa.field("samples", SAMPLES),  # null until the answers have been read
+        *(pa.field(name, pa.list_(pa.struct(list(t)))) for name, t in TRUST_TABLES.items()),
+        pa.field("cost", COST),
+        pa.field("stop", STOP),  # why there are no programs to check
+    ]
+)

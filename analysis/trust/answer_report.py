@@ -1,0 +1,117 @@
+"""The report of a trust run for the terminal: what was answered, and how it was decided."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import polars as pl
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from analysis.intervals import exact_interval, wilson_interval
+from analysis.trust.answers import has_labels
+
+WIDEST_SOURCE = 76
+
+
+def render_answers(
+    answers: pl.DataFrame,
+    problems: pl.DataFrame,
+    files: Mapping[str, Path],
+    *,
+    shown: int,
+    notes: tuple[str, ...] = (),
+) -> RenderableType:
+    """Return what a trust run prints at its end.
+
+    Args:
+        answers: schema ``ANSWERS``.
+        problems: the run's table of that name.
+        files: what lies where, by a word or two.
+        shown: problems to show one by one.
+        notes: lines to add, such as warnings.
+    """
+    parts: list[RenderableType] = [Text(_headline(answers, problems), style="bold")]
+    parts += list(_endings(problems))
+    if answers.height:
+        parts += [_each(answers.head(shown)), _figures(answers)]
+        if answers.height > shown:
+            parts.append(Text(f"{answers.height - shown} more problems: see the answers' file"))
+    parts += [Text(line) for line in (*_cost(problems), *notes)]
+    return Group(*parts, _files(files))
+
+
+def _headline(answers: pl.DataFrame, problems: pl.DataFrame) -> str:
+    drawn = int(answers["drawn"].sum())
+    return f"{problems.height} problems, {drawn} programs sampled"
+
+
+def _endings(problems: pl.DataFrame) -> Iterator[Text]:
+    for row in problems.filter(pl.col("stop_reason").is_not_null()).iter_rows(named=True):
+        yield Text(f"{row['problem_id']}: no programs ({row['stop_reason']}): {row['message']}")
+
+
+def _each(answers: pl.DataFrame) -> Table:
+    table = Table(box=box.HORIZONTALS, title="Chosen programs", title_justify="left")
+    for name in ("problem", "program", "drawn", "probability", "answer", "right"):
+        justify = "right" if name in ("drawn", "probability") else "left"
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for row in answers.iter_rows(named=True):
+        table.add_row(
+            row["problem_id"],
+            row["program_id"],
+            f"{row['samples']} of {row['drawn']}",
+            "-" if row["probability"] is None else f"{row['probability']:.3f}",
+            "given" if row["answered"] else "declined",
+            {None: "unknown", True: "yes", False: "no"}[row["correct"]],
+        )
+    return table
+
+
+def _figures(answers: pl.DataFrame) -> RenderableType:
+    given = answers.filter("answered")
+    lines = [f"answered {given.height} of {answers.height} problems"]
+    if has_labels(answers):
+        lines += [
+            _share("right among the answers given", given["correct"]),
+            _share("right among all chosen", answers["correct"]),
+            _share("right if one were drawn at random", answers["right_share"]),
+            _share("problems with a right program among the samples", answers["solvable"]),
+        ]
+    return Text("\n".join(lines))
+
+
+def _share(what: str, column: pl.Series) -> str:
+    known = column.drop_nulls().cast(pl.Float64)
+    n, total = len(known), float(known.sum())
+    if not n:
+        return f"{what}: -"
+    binary = bool(known.is_in([0.0, 1.0]).all())
+    low, high = exact_interval(round(total), n) if binary else wilson_interval(total, n)
+    return f"{what}: {100 * total / n:.1f} % ({100 * low:.1f}-{100 * high:.1f}), n = {n}"
+
+
+def _cost(problems: pl.DataFrame) -> Iterator[str]:
+    names = ("programs", "cells", "relation_checks", "relation_runs", "cpu_s")
+    sums = {name: float(problems[name].sum()) for name in names}
+    programs, cpu_s = sums["programs"], sums["cpu_s"]
+    if not programs or not cpu_s:
+        return
+    yield (
+        f"checked {programs:,.0f} distinct programs: {sums['cells']:,.0f} program x IO spec, "
+        f"{sums['relation_checks']:,.0f} program x relation x input "
+        f"({sums['relation_runs']:,.0f} run)"
+    )
+    yield (
+        f"in {cpu_s:,.1f} CPU s: {cpu_s / programs:.3f} s a program; a CPU second: "
+        f"{programs / cpu_s:,.1f} programs, {sums['cells'] / cpu_s:,.0f} cells, "
+        f"{sums['relation_checks'] / cpu_s:,.0f} relation checks"
+    )
+
+
+def _files(files: Mapping[str, Path]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for what, path in files.items():
+        table.add_row(what, Text(str(path), overflow="fold"))
+    return table

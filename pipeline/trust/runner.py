@@ -1,0 +1,109 @@
+"""Turns the rounds of the trust job into a Ray Data plan; see ``pipeline/runner.py``.
+
+A block is one problem. While the programs of one are being checked, others are being sampled.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import ray
+from ray.data import ActorPoolStrategy, DataContext
+
+from conf import RunConfig
+from pipeline.plan import BLOCKS_IN_FLIGHT
+from pipeline.round import Round
+from pipeline.stages import Stage, StageContext
+from pipeline.trust.plan import TrustPlan
+from pipeline.trust.schemas import TRUST_ROW
+from pipeline.trust.stages import count_requests
+from sandbox.pool import SandboxPool
+from serve.client import ClientSpec, EngineClient
+from serve.messages import Answer, Prompt, Sampling
+
+CHECKED_AT_ONCE = 4
+"""Problems whose programs one checker has at the sandbox: their jobs fill each other's gaps."""
+
+
+class NoEngine:
+    """Stands where a run of stored samples has no engine."""
+
+    async def generate(self, request_id: str, prompt: Prompt, sampling: Sampling) -> Answer:  # noqa: ARG002
+        """Refuse.
+
+        Raises:
+            RuntimeError: always; a stage that asks has no place in such a run.
+        """
+        raise RuntimeError(f"request {request_id!r} in a run that has no engine")
+
+
+class TrustActor:
+    """The Ray Data side of a round: opens the shared services, walks blocks, reports."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        number: int,
+        stages: tuple[type[Stage], ...],
+        engine: ClientSpec | None,
+        sandbox: SandboxPool,
+        board: Any,
+    ) -> None:
+        client = EngineClient.open(engine) if engine else NoEngine()
+        context = StageContext(config=config, step=0, engine=client, sandbox=sandbox)
+        self.number = number
+        self.board = board
+        self.round = Round([make(context) for make in stages])
+
+    async def __call__(self, table: pa.Table) -> pa.Table:
+        """Walk a block of problems through the round."""
+        rows = await self.round.walk(table.to_pylist())
+        made = count_requests(rows) if self.number == 0 else (0, 0)
+        self.board.report.remote(self.number, len(rows), *made)
+        return pa.Table.from_pylist(rows, schema=TRUST_ROW)
+
+
+def stream_problems(
+    table: pa.Table,
+    config: RunConfig,
+    plan: TrustPlan,
+    *,
+    engine: ClientSpec | None,
+    sandbox: SandboxPool,
+    board: Any,
+) -> Iterator[pa.Table]:
+    """Run all rounds and yield finished problems, in the order in which they finish.
+
+    Args:
+        table: problems to be made, schema TRUST_ROW.
+        config: the run.
+        plan: of the same run.
+        engine: how to reach the engine; none if the samples are stored.
+        sandbox: the shared sandbox actors.
+        board: actor that counts progress.
+    """
+    _set_context()
+    data = ray.data.from_blocks([table.slice(row, 1) for row in range(table.num_rows)])
+    for number, stages in enumerate(plan.rounds):
+        checks = number == plan.length
+        at_once = CHECKED_AT_ONCE if checks else BLOCKS_IN_FLIGHT
+        data = data.map_batches(
+            TrustActor,
+            fn_constructor_args=(config, number, stages, engine, sandbox, board),
+            batch_size=None,
+            batch_format="pyarrow",
+            compute=ActorPoolStrategy(
+                size=plan.checkers if checks else 1,
+                max_concurrent_calls_per_actor=at_once,
+                max_tasks_in_flight_per_actor=2 * at_once,
+            ),
+            num_cpus=config.cluster.stage_cpus,
+        )
+    yield from data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+
+
+def _set_context() -> None:
+    context = DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    context.raise_original_map_exception = True
