@@ -76,6 +76,11 @@ class RunFolder:
             raise UserError(
                 f"resume={path}: no run there (no {BEGINNING}); give a folder under runs/"
             )
+        if not (path / cls.commit).is_dir():
+            raise UserError(
+                f"resume={path}: it has no {cls.commit}/, so another command made it; go on with "
+                f"it by that one"
+            )
         folder._set_orphans_aside()
         folder.journal.mkdir(exist_ok=True)
         return folder

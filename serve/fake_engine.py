@@ -1,8 +1,9 @@
 """A deterministic engine without a model, for tests and simulation only.
 
 The answer is a function of prompt and sampling parameters. A prompt whose last line of code names
-a Python function (``def NAME(``) and which asks for a program gets a small program in a fence; any
-other prompt gets a sentence. Words count as tokens.
+a Python function (``def NAME(``) and which asks for a program gets a small program in a fence; one
+that asks to ``assert`` gets an assert, about ``return_value`` if it speaks of that; any other
+prompt gets a sentence. Words count as tokens.
 
 Test hooks are markers in the prompt's text; they are found in a conversation's last message or in
 raw text:
@@ -39,6 +40,12 @@ BODIES = (
     "return {0} + {0}",
 )
 """Function bodies; ``{0}`` is the first parameter."""
+
+RELATIONS = ("is not None", "== {0}", "!= {0}", "in (True, False)")
+"""What an assert says of ``return_value``; ``{0}`` is the first parameter."""
+
+VALUES = ("1", "2", "'ab'", "[2, 1]", "None", "True")
+"""Arguments and results of asserts."""
 
 SENTENCES = (
     "Return the argument as it is.",
@@ -172,8 +179,18 @@ def _write(text: str, choice: int) -> str:
         return SENTENCES[choice % len(SENTENCES)]
     parameters = [*header.args.posonlyargs, *header.args.args]
     first = parameters[0].arg if parameters else "None"
+    if "assert" in text.partition("```")[0]:
+        return f"```python\n{_write_assert(text, header.name, parameters, choice)}\n```"
     body = BODIES[choice % len(BODIES)].format(first)
     return f"```python\ndef {header.name}({ast.unparse(header.args)}):\n    {body}\n```"
+
+
+def _write_assert(text: str, name: str, parameters: list[ast.arg], choice: int) -> str:
+    if "return_value" in text:
+        first = parameters[0].arg if parameters else "None"
+        return f"assert return_value {RELATIONS[choice % len(RELATIONS)].format(first)}"
+    picked = [VALUES[(choice + n) % len(VALUES)] for n in range(len(parameters) + 1)]
+    return f"assert {name}({', '.join(picked[1:])}) == {picked[0]}"
 
 
 def _function_to_write(text: str) -> ast.FunctionDef | None:

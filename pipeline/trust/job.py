@@ -48,10 +48,7 @@ def run_trust(overrides: Sequence[str]) -> int:
     folder: TrustFolder | None = None
     if config.resume:
         folder = TrustFolder.reopen(Path(config.resume))
-        manifest = folder.read_json("manifest.json")
-        if manifest.get("job") != JOB:
-            raise UserError(f"resume={config.resume}: is no trust run; go on with it by run")
-        config = check_resumable(manifest["config"], config)
+        config = check_resumable(folder.read_json("manifest.json")["config"], config)
     results = check_results(config)
     work = _read_work(config)
     folder = folder or TrustFolder.create(Path(config.runs_dir), config.name)

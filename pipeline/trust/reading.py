@@ -7,6 +7,7 @@ shortest run of lines from an ``assert`` on that parses; what stands around it i
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from pipeline.answers import read_answer
 from pipeline.parsing import parse_module
@@ -25,8 +26,8 @@ def code_of(text: str) -> str:
 
 def find_assertions(code: str, name: str) -> Iterator[str]:
     """Yield the source of each assert statement that uses a name."""
-    starts = [match.start() for match in _ASSERT.finditer(code)]
-    for start, end in zip(starts, [*starts[1:], len(code)], strict=True):
+    ends = [*(match.start() for match in _ASSERT.finditer(code)), len(code)]
+    for start, end in pairwise(ends):
         text = _first_assert(code[start:end], name)
         if text is not None:
             yield text

@@ -17,6 +17,18 @@ def asked_roles(config: RunConfig) -> dict[str, int]:
     return {PROGRAM: trust.k, ASSERT: trust.specs, RELATION: trust.specs, INPUT: inputs}
 
 
+def request_name(problem_id: str, sample: int, role: str) -> str:
+    """Return the name of a request, on which its seed depends.
+
+    Program n is asked for by the name, and so with the seed, with which chain n of the problem asks
+    for its first program: sampled alike, they are the same, and what is known of the chain is known
+    of the program.
+    """
+    if role == PROGRAM:
+        return f"{problem_id}/{sample}/0/{GENERATE}"
+    return f"{problem_id}/{sample}/{role}"
+
+
 def trust_book(config: RunConfig) -> PromptBook:
     """Return what builds the requests of all roles."""
     return make_book(config, GENERATE)

@@ -25,6 +25,7 @@ from pipeline.trust.roles import (
     PROGRAM,
     RELATION,
     asked_roles,
+    request_name,
     trust_book,
     trust_prompt,
     trust_sampling,
@@ -52,7 +53,7 @@ class _Asks(Stage):
     async def sample(self, problem: Problem, role: str) -> list[Answer]:
         """Ask the same question several times, each with a seed of its own."""
         prompt = trust_prompt(self.book, role, problem)
-        ids = [f"{problem['problem_id']}/{n}/{role}" for n in range(self.times[role])]
+        ids = [request_name(problem["problem_id"], n, role) for n in range(self.times[role])]
         return await asyncio.gather(
             *(ask(self.engine, i, prompt, trust_sampling(self.config, role, i)) for i in ids)
         )
