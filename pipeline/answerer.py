@@ -99,6 +99,13 @@ def replay_sources(config: RunConfig) -> tuple[str, ...]:
     return (str(RunFolder(Path(config.serve.replay_from or "")).journal),)
 
 
+def starting(config: RunConfig, model: ResolvedModel) -> str:
+    """Return the line that says what is about to answer."""
+    if config.serve.backend == "replay":
+        return f"replaying {config.serve.replay_from}: no engine"
+    return f"starting {config.engine.replicas} engine replica(s) of {model.label}"
+
+
 @contextmanager
 def answerer(
     config: RunConfig, keeper: KeeperHandle, model: ResolvedModel, logs: Path

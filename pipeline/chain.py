@@ -151,7 +151,7 @@ def make_chains(
                 _count(progress, chains)
     except Stalled:
         watch.read()
-        raise UserError(_stall_reason(config, watch.standing, engine, describer)) from None
+        raise UserError(stall_reason(config, watch.standing, engine, describer)) from None
     finally:
         writer.flush()
         watch.read()
@@ -162,9 +162,13 @@ def make_chains(
     return Stopped(_spent_reason(config, keeper), not_begun=not_begun, cut_off=cut_off)
 
 
-def _stall_reason(
-    config: RunConfig, standing: Standing, engine: Answerer, describer: Answerer | None
+def stall_reason(
+    config: RunConfig,
+    standing: Standing,
+    engine: Answerer | None,
+    describer: Answerer | None = None,
 ) -> str:
+    """Return why a run that stands still was stopped, and where its rows are."""
     replicas = [
         f"{name}: {replica_states(part.spec) if part.spec else 'none'}"
         for name, part in (("engine replicas", engine), ("describer replicas", describer))
@@ -176,7 +180,8 @@ def _stall_reason(
     )
 
 
-def _spent_reason(config: RunConfig, keeper: KeeperHandle) -> str:
+def spent_reason(config: RunConfig, keeper: KeeperHandle) -> str:
+    """Return which budget is spent."""
     budget, spent = config.budget, keeper.tally().tokens
     limits = [
         f"budget.{key}={value}"

@@ -6,9 +6,9 @@ works in a folder; its lock is gone when the process is, however that ends.
 
 import fcntl
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from conf import RunConfig, UserError
 from pipeline.compose import check_resumable, same_run, to_plain
@@ -18,6 +18,8 @@ STATUS = "status.json"
 FINISHED, STOPPED = "finished", "stopped"
 Inputs = dict[str, Any]
 """Identities of the models and digest of the problems."""
+
+Folder = TypeVar("Folder", bound=RunFolder)
 
 
 def resumed_config(asked: RunConfig, overrides: Sequence[str]) -> RunConfig:
@@ -43,13 +45,21 @@ def read_beginning(path: Path, key: str) -> Any:
     return folder.read_json(BEGINNING)
 
 
+def run_folder(config: RunConfig, inputs: Inputs) -> AbstractContextManager[tuple[RunFolder, bool]]:
+    """Return ``folder_of_kind`` for the chain job."""
+    return folder_of_kind(config, inputs, RunFolder)
+
+
 @contextmanager
-def run_folder(config: RunConfig, inputs: Inputs) -> Iterator[tuple[RunFolder, bool]]:
+def folder_of_kind(
+    config: RunConfig, inputs: Inputs, kind: type[Folder]
+) -> Iterator[tuple[Folder, bool]]:
     """Yield the folder to work in, locked, and whether the run goes on in it.
 
     Args:
         config: the run; with ``resume``, as ``resumed_config`` returned it.
         inputs: what else makes it this run.
+        kind: of the folder; each command has its own.
 
     Raises:
         UserError: another process works in the folder, it has other inputs, or a new one cannot
@@ -62,11 +72,11 @@ def run_folder(config: RunConfig, inputs: Inputs) -> Iterator[tuple[RunFolder, b
             raise UserError(f"resume={config.resume}: another process is making this run")
     else:
         found = None if config.fresh else _find_unfinished(config, inputs)
-    folder = found[0] if found else RunFolder.create(Path(config.runs_dir), config.name)
+    folder = kind(found[0].path) if found else kind.create(Path(config.runs_dir), config.name)
     lock = found[1] if found else _open_lock(folder.path)
     with lock:
         if found:
-            folder = RunFolder.reopen(folder.path)
+            folder = kind.reopen(folder.path)
         else:
             fcntl.flock(lock, fcntl.LOCK_EX)
             folder.write_json(BEGINNING, {"config": to_plain(config), "inputs": inputs})

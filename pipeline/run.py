@@ -26,6 +26,7 @@ from pipeline.answerer import (
     find_models,
     replay_sources,
     replayed_config,
+    starting,
 )
 from pipeline.chain import ShardWriter, Stopped, make_chains
 from pipeline.checking import gold_check, label_tests
@@ -47,7 +48,6 @@ from pipeline.tables import open_chains
 from pipeline.tracking import Result, Tracking, tracked
 from pipeline.worked import unused_problems, with_example
 from sandbox.pool import SandboxPool
-from serve import ResolvedModel
 
 INTERRUPTED = 130
 
@@ -149,7 +149,7 @@ class ChainJob:
             sound, left_out = self._sound(sandbox, console)
             table = open_chains(sound, self.config, finished=finished)
             plan = replace(plan, chains=table.num_rows)
-            console.print(_starting(self.config, self.models.model), markup=False)
+            console.print(starting(self.config, self.models.model), markup=False)
             with self._answerers(keeper) as (engine, describer):
                 self._write_manifest(engine, describer, sandbox.isolation, left_out)
                 self.tracking.begin(self.folder.read_json("manifest.json"))
@@ -278,12 +278,6 @@ def _partial_words(ended: int, stopped: Stopped) -> str:
         f"PARTIAL RESULT: {stopped.reason}.\n"
         f"The scores and their intervals speak of {ended} of {ended + left} chains: {sample}."
     )
-
-
-def _starting(config: RunConfig, model: ResolvedModel) -> str:
-    if config.serve.backend == "replay":
-        return f"replaying {config.serve.replay_from}: no engine"
-    return f"starting {config.engine.replicas} engine replica(s) of {model.label}"
 
 
 def _describer_facts(describer: Answerer | None) -> dict[str, Any] | None:

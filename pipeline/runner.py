@@ -1,4 +1,4 @@
-"""Turns rounds into a Ray Data plan. The only file that knows Ray Data.
+"""Turns rounds into a Ray Data plan. Only the runners know Ray Data.
 
 Each round is one operator with one actor that only waits: for the engine, and for the sandbox
 actors. Its rows are Ray tasks that run concurrently on one event loop, so chains at different
@@ -108,7 +108,7 @@ def stream_chains(
         Stalled: nothing moved for ``stall_minutes``.
         UserError: the journal cannot be written.
     """
-    _set_context(stall_s=60 * config.stall_minutes)
+    set_context(stall_s=60 * config.stall_minutes)
     blocks = [
         table.slice(start, plan.rows_per_block)
         for start in range(0, table.num_rows, plan.rows_per_block)
@@ -141,7 +141,8 @@ class Stalled(Exception):
     """No chain has finished a round for the configured time."""
 
 
-def _set_context(*, stall_s: float) -> None:
+def set_context(*, stall_s: float) -> None:
+    """Keep Ray Data quiet; have it give up when nothing moves for so long."""
     context = DataContext.get_current()
     context.execution_no_progress_timeout_s = stall_s
     context.enable_progress_bars = False

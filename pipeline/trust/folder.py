@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from conf import RunConfig
+from pipeline.round import is_suspended
 from pipeline.runfolder import RunFolder
 from pipeline.trust.roles import TRUST_ROLES, trust_sampling
 from pipeline.trust.schemas import COMPLETIONS, PROBLEMS, TRUST_RUN_TABLES, TRUST_TABLES
@@ -37,7 +38,8 @@ class TrustWriter:
 
     def add(self, rows: pa.Table) -> None:
         """Take checked problems, schema TRUST_ROW; publish when the last shard is old enough."""
-        self._waiting.append(rows)
+        if rows.num_rows:
+            self._waiting.append(rows)
         if time.monotonic() - self._published_at >= FLUSH_S:
             self.flush()
 
@@ -48,6 +50,13 @@ class TrustWriter:
             self.folder.write_shard(to_run_tables(rows, self.config, self.model))
             self._waiting = []
         self._published_at = time.monotonic()
+
+
+def without_suspended(rows: pa.Table) -> pa.Table:
+    """Return the rows that have ended; a suspended one is made when the run goes on."""
+    return rows.filter(
+        pa.array([not is_suspended(row) for row in rows.select(["stop"]).to_pylist()])
+    )
 
 
 def to_run_tables(rows: pa.Table, config: RunConfig, model: str) -> Mapping[str, pa.Table]:

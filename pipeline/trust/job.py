@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,16 +11,28 @@ import ray
 from rich.console import Console
 
 from conf import RunConfig, UserError
+from pipeline.answerer import (
+    Answerer,
+    answerer,
+    find_models,
+    replay_sources,
+    replayed_config,
+    starting,
+)
 from pipeline.board import Board
-from pipeline.chain import shown_progress
+from pipeline.chain import Watch, every_second, spent_reason, stall_reason
 from pipeline.checking import gold_check, label_tests
 from pipeline.cluster import ray_cluster
-from pipeline.compose import check_resumable, load_config
+from pipeline.compose import load_config
 from pipeline.console import captured_output
 from pipeline.datasets import dataset_facts, load_problems
+from pipeline.desk import KeeperHandle, keeping
+from pipeline.keeper import JournalRun
 from pipeline.manifest import make_manifest
+from pipeline.resuming import FINISHED, STATUS, STOPPED, folder_of_kind, resumed_config
+from pipeline.runner import Stalled
 from pipeline.schemas import PROBLEM
-from pipeline.trust.folder import TrustFolder, TrustWriter
+from pipeline.trust.folder import TrustFolder, TrustWriter, without_suspended
 from pipeline.trust.plan import TrustPlan, make_trust_plan
 from pipeline.trust.progress import TrustProgress
 from pipeline.trust.results import Results, check_results, show_results
@@ -30,7 +41,7 @@ from pipeline.trust.runner import stream_problems
 from pipeline.trust.stored import read_stored_samples
 from pipeline.worked import unused_problems, with_example
 from sandbox.pool import SandboxPool
-from serve import EngineHandle, ResolvedModel, model_of, start_engine, stop_engine
+from serve import ResolvedModel
 
 INTERRUPTED = 130
 JOB = "trust"
@@ -44,25 +55,34 @@ def run_trust(overrides: Sequence[str]) -> int:
     Raises:
         UserError: anything that the user can mend.
     """
-    config = load_config([f"name={JOB}", *overrides])
-    folder: TrustFolder | None = None
+    if not any(override.startswith("resume=") for override in overrides):
+        overrides = [f"name={JOB}", *overrides]
+    config = load_config(overrides)
     if config.resume:
-        folder = TrustFolder.reopen(Path(config.resume))
-        config = check_resumable(folder.read_json("manifest.json")["config"], config)
+        config = resumed_config(config, overrides)
+    elif config.serve.backend == "replay":
+        config = replayed_config(config, overrides)
     results = check_results(config)
     work = _read_work(config)
-    folder = folder or TrustFolder.create(Path(config.runs_dir), config.name)
-    with captured_output(folder.path / "run.log") as console:
+    with (
+        folder_of_kind(config, work.inputs(), TrustFolder) as (folder, goes_on),
+        captured_output(folder.path / "run.log") as console,
+    ):
         try:
+            found = "going on with" if goes_on else "run folder"
+            console.print(f"{found} {folder.path}", markup=False)
             TrustJob(config, folder, work, results).run(console)
         except KeyboardInterrupt:
-            console.print(
-                f"\nInterrupted. What is finished is kept; go on with\n"
-                f"  ./launch.sh trust resume={folder.path}",
-                markup=False,
-            )
+            console.print(f"\nInterrupted. {_how_to_go_on(folder)}", markup=False)
             return INTERRUPTED
     return 0
+
+
+def _how_to_go_on(folder: TrustFolder) -> str:
+    return (
+        f"What is finished is kept; go on with the same command or\n"
+        f"  ./launch.sh trust resume={folder.path}"
+    )
 
 
 @dataclass(frozen=True)
@@ -77,6 +97,11 @@ class Work:
     source: dict[str, Any] | None
     """What the stored samples are."""
 
+    def inputs(self) -> dict[str, Any]:
+        """Return what makes a run this one, beside its configuration."""
+        asked = {"model": self.model.identity} if self.model else {"samples": self.source}
+        return {"job": JOB, "dataset": self.dataset["digest"], **asked}
+
 
 def _read_work(config: RunConfig) -> Work:
     if config.trust.source:
@@ -84,7 +109,7 @@ def _read_work(config: RunConfig) -> Work:
         return Work(stored_rows(stored.problems), None, stored.dataset, stored.source)
     problems = load_problems(config.dataset)
     facts = asdict(dataset_facts(config.dataset, problems))
-    return Work(open_rows(problems.to_pylist()), model_of(config), facts, None)
+    return Work(open_rows(problems.to_pylist()), find_models(config).model, facts, None)
 
 
 @dataclass
@@ -99,55 +124,81 @@ class TrustJob:
     def run(self, console: Console) -> None:
         """Check the problems that are still to be checked, and show what is answered."""
         started = time.monotonic()
-        console.print(f"run folder {self.folder.path}", markup=False)
-        finished = self.folder.finished() | set(self._recorded("left_out") or {})
+        finished = self.folder.finished() | set(self._left_out() or {})
         ids = self.work.rows["problem_id"].to_pylist()
         open_ = self.work.rows.filter(pa.array([each not in finished for each in ids]))
+        stopped = None
         if open_.num_rows:
-            with ray_cluster(self.config.cluster) as cpus:
-                self._check(open_, console, cpus)
-        show_results(self.folder, self.config, self.results, console)
+            with ray_cluster(self.config.cluster) as cpus, keeping(self._journal()) as keeper:
+                stopped = self._check(open_, console, cpus, keeper)
+        state = STOPPED if stopped else FINISHED
+        self.folder.write_json(STATUS, {"state": state, "reason": stopped})
+        if stopped:
+            console.print(f"PARTIAL RESULT: {stopped}. {_how_to_go_on(self.folder)}", markup=False)
+        show_results(self.folder, self.config, self.results, console, stopped=stopped)
         if not finished:
             minutes, seconds = divmod(round(time.monotonic() - started), 60)
             console.print(f"Took {minutes}:{seconds:02d} minutes", markup=False)
 
-    def _check(self, rows: pa.Table, console: Console, cpus: float) -> None:
+    def _journal(self) -> JournalRun:
+        return JournalRun(
+            str(self.folder.journal),
+            sources=replay_sources(self.config),
+            token_limit=self.config.budget.tokens,
+            pays=self.config.serve.backend != "replay",
+        )
+
+    def _check(
+        self, rows: pa.Table, console: Console, cpus: float, keeper: KeeperHandle
+    ) -> str | None:
         plan = make_trust_plan(self.config, problems=rows.num_rows, cpus=cpus)
         with SandboxPool.start(self.config.sandbox, actors=plan.sandbox_actors) as sandbox:
             rows, left_out = self._sound(rows, sandbox, console)
             plan = replace(plan, chains=rows.num_rows)
-            with self._engine(console) as engine:
+            with self._engine(console, keeper) as engine:
                 self._write_manifest(engine, sandbox.isolation, left_out)
-                self._stream(rows, plan, engine, sandbox, console)
+                progress = TrustProgress(
+                    console, plan, already=self.work.rows.num_rows - rows.num_rows
+                )
+                return self._stream(rows, plan, engine, keeper, sandbox, progress)
 
     def _stream(
         self,
         rows: pa.Table,
         plan: TrustPlan,
-        engine: EngineHandle | None,
+        engine: Answerer | None,
+        keeper: KeeperHandle,
         sandbox: SandboxPool,
-        console: Console,
-    ) -> None:
-        model = self.work.model.identity if self.work.model else NOBODY
-        writer = TrustWriter(self.folder, self.config, model)
-        already = self.work.rows.num_rows - rows.num_rows
-        progress = TrustProgress(console, plan, already=already)
+        progress: TrustProgress,
+    ) -> str | None:
+        """Publish problems as they come; return why some were left open, if any was."""
+        writer = TrustWriter(self.folder, self.config, engine.model.identity if engine else NOBODY)
         board = Board.remote()  # type: ignore[attr-defined]
+        watch = Watch(progress, board, keeper, self.config.budget.minutes)
+        suspended = 0
         try:
-            with shown_progress(progress, board):
+            with every_second(watch.look):
                 for done in stream_problems(
                     rows,
                     with_example(self.config),
                     plan,
-                    engine=engine.spec if engine else None,
+                    engine=engine.source if engine else None,
                     sandbox=sandbox,
                     board=board,
                 ):
-                    writer.add(done)
-                    progress.finished.chains += done.num_rows
+                    kept = without_suspended(done)
+                    suspended += done.num_rows - kept.num_rows
+                    writer.add(kept)
+                    progress.finished.chains += kept.num_rows
+        except Stalled:
+            watch.read()
+            raise UserError(stall_reason(self.config, watch.standing, engine)) from None
         finally:
             writer.flush()
+            watch.read()
+            progress.close(watch.standing)
             ray.kill(board)
+        return spent_reason(self.config, keeper) if suspended else None
 
     def _sound(
         self, rows: pa.Table, sandbox: SandboxPool, console: Console
@@ -159,8 +210,8 @@ class TrustJob:
         problems = rows.select(PROBLEM.names).cast(PROBLEM)
         labelled = label_tests(problems, sandbox, self.config.sandbox)
         rows = rows.set_column(rows.column_names.index("tests"), "tests", labelled["tests"])
-        left_out: dict[str, str] = self._recorded("left_out") or {}
-        if self.work.model and self._recorded("left_out") is None:
+        left_out: dict[str, str] = self._left_out() or {}
+        if self.work.model and self._left_out() is None:
             left_out = gold_check(labelled, sandbox, self.config.sandbox).failing
             left_out |= unused_problems(self.config, labelled)
         for problem_id, reason in left_out.items():
@@ -171,30 +222,27 @@ class TrustJob:
         return rows.filter(pa.array(kept)), left_out
 
     @contextmanager
-    def _engine(self, console: Console) -> Iterator[EngineHandle | None]:
-        """Start an engine, or borrow a running one, unless the samples are stored."""
-        if self.work.model is None:
+    def _engine(self, console: Console, keeper: KeeperHandle) -> Iterator[Answerer | None]:
+        """Have something that answers, unless the samples are stored."""
+        model = self.work.model
+        if model is None:
             yield None
             return
-        console.print(
-            f"starting {self.config.engine.replicas} engine replica(s) of {self.work.model.label}",
-            markup=False,
-        )
+        console.print(starting(self.config, model), markup=False)
         logs = self.folder.path / "logs"
         logs.mkdir(exist_ok=True)
-        engine = start_engine(self.config, logs)
-        try:
+        with answerer(self.config, keeper, model, logs) as engine:
             yield engine
-        finally:
-            if not engine.reused:
-                stop_engine(engine)
 
     def _write_manifest(
-        self, engine: EngineHandle | None, isolation: dict[str, Any], left_out: dict[str, str]
+        self, engine: Answerer | None, isolation: dict[str, Any], left_out: dict[str, str]
     ) -> None:
+        """Say what the run is made of, once: what goes on is made of the same."""
+        if self.folder.has("manifest.json"):
+            return
         manifest = make_manifest(
             replace(self.config, resume=None),
-            model=asdict(self.work.model) if self.work.model else {"identity": NOBODY},
+            model=asdict(engine.model) if engine else {"identity": NOBODY},
             dataset=self.work.dataset,
             engine=engine.facts if engine else {"backend": None},
             isolation=isolation,
@@ -202,27 +250,10 @@ class TrustJob:
         )
         manifest["determinism"]["greedy"] = False
         manifest |= {"job": JOB, "samples": self.work.source}
-        if (self.folder.path / "manifest.json").is_file():
-            self._refuse_other_inputs(manifest)
-        else:
-            self.folder.write_json("manifest.json", manifest)
+        self.folder.write_json("manifest.json", manifest)
 
-    def _refuse_other_inputs(self, now: dict[str, Any]) -> None:
-        """A run goes on only with the weights, problems and samples it was started with."""
-        then = self.folder.read_json("manifest.json")
-        same = {
-            "model": (then["model"]["identity"], now["model"]["identity"]),
-            "data set": (then["dataset"]["digest"], now["dataset"]["digest"]),
-            "stored samples": (then["samples"], now["samples"]),
-        }
-        for what, (old, new) in same.items():
-            if old != new:
-                raise UserError(
-                    f"resume={self.folder.path}: the {what} changed since the run was started "
-                    f"({old} then, {new} now); start a new run"
-                )
-
-    def _recorded(self, key: str) -> Any:
-        if not (self.folder.path / "manifest.json").is_file():
+    def _left_out(self) -> dict[str, str] | None:
+        if not self.folder.has("manifest.json"):
             return None
-        return self.folder.read_json("manifest.json")["dataset"][key]
+        left_out: dict[str, str] = self.folder.read_json("manifest.json")["dataset"]["left_out"]
+        return left_out

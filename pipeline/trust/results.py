@@ -41,9 +41,28 @@ def check_results(config: RunConfig) -> Results:
 
 
 def show_results(
-    folder: TrustFolder, config: RunConfig, results: Results, console: Console
+    folder: TrustFolder,
+    config: RunConfig,
+    results: Results,
+    console: Console,
+    *,
+    stopped: str | None = None,
 ) -> None:
-    """Write ``answers.json`` and ``metrics.json``, show them, and fit a model if one is wanted."""
+    """Write ``answers.json`` and ``metrics.json``, show them, and fit a model if one is wanted.
+
+    Args:
+        folder: of the run.
+        config: of the run.
+        results: what they need beside the tables.
+        console: where they are shown.
+        stopped: why the run is not complete; null if it is.
+
+    Raises:
+        UserError: the engine has not answered about any problem.
+    """
+    if not any((folder.path / "problems").glob("*.parquet")):
+        console.print("no problem is finished yet", markup=False)
+        return
     problems = pl.read_parquet(folder.path / "problems" / "*.parquet")
     if not problems["stop_reason"].null_count():
         raise UserError(f"no problem has programs: {problems['message'][0]}")
@@ -52,7 +71,9 @@ def show_results(
     threshold = config.trust.threshold if results.model else None
     answers = answer_problems(tables, scored, threshold=threshold)
     made = folder.write_json("answers.json", answers.to_dicts())
-    figures = folder.write_json("metrics.json", {"job": "trust", **summarize(answers)})
+    figures = folder.write_json(
+        "metrics.json", {"job": "trust", **summarize(answers), "partial": stopped}
+    )
     files = {
         "tables": folder.path,
         "answers": made,

@@ -8,17 +8,20 @@ from typing import Any
 
 import pyarrow as pa
 import ray
-from ray.data import ActorPoolStrategy, DataContext
+from ray.data import ActorPoolStrategy
+from ray.data.exceptions import ExecutionTimeoutError
 
-from conf import RunConfig
+from conf import RunConfig, UserError
+from pipeline.answering import AnswerSource
+from pipeline.desk import plain_user_error
 from pipeline.plan import BLOCKS_IN_FLIGHT
 from pipeline.round import Round
+from pipeline.runner import Stalled, set_context
 from pipeline.stages import Stage, StageContext
 from pipeline.trust.plan import TrustPlan
 from pipeline.trust.schemas import TRUST_ROW
 from pipeline.trust.stages import count_requests
 from sandbox.pool import SandboxPool
-from serve.client import ClientSpec, EngineClient
 from serve.messages import Answer, Prompt, Sampling
 
 CHECKED_AT_ONCE = 4
@@ -45,11 +48,11 @@ class TrustActor:
         config: RunConfig,
         number: int,
         stages: tuple[type[Stage], ...],
-        engine: ClientSpec | None,
+        engine: AnswerSource | None,
         sandbox: SandboxPool,
         board: Any,
     ) -> None:
-        client = EngineClient.open(engine) if engine else NoEngine()
+        client = engine.open(f"round {number}") if engine else NoEngine()
         context = StageContext(config=config, step=0, engine=client, sandbox=sandbox)
         self.number = number
         self.board = board
@@ -68,21 +71,25 @@ def stream_problems(
     config: RunConfig,
     plan: TrustPlan,
     *,
-    engine: ClientSpec | None,
+    engine: AnswerSource | None,
     sandbox: SandboxPool,
     board: Any,
 ) -> Iterator[pa.Table]:
-    """Run all rounds and yield finished problems, in the order in which they finish.
+    """Run all rounds and yield problems that finished or were suspended, as they come out.
 
     Args:
         table: problems to be made, schema TRUST_ROW.
         config: the run.
         plan: of the same run.
-        engine: how to reach the engine; none if the samples are stored.
+        engine: what answers; none if the samples are stored.
         sandbox: the shared sandbox actors.
         board: actor that counts progress.
+
+    Raises:
+        Stalled: nothing moved for ``stall_minutes``.
+        UserError: the journal cannot be written.
     """
-    _set_context()
+    set_context(stall_s=60 * config.stall_minutes)
     data = ray.data.from_blocks([table.slice(row, 1) for row in range(table.num_rows)])
     for number, stages in enumerate(plan.rounds):
         checks = number == plan.length
@@ -99,11 +106,9 @@ def stream_problems(
             ),
             num_cpus=config.cluster.stage_cpus,
         )
-    yield from data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
-
-
-def _set_context() -> None:
-    context = DataContext.get_current()
-    context.enable_progress_bars = False
-    context.print_on_execution_start = False
-    context.raise_original_map_exception = True
+    try:
+        yield from data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+    except ExecutionTimeoutError as error:
+        raise Stalled from error
+    except UserError as error:
+        raise plain_user_error(error) from error
