@@ -30,6 +30,7 @@ from pipeline.desk import KeeperHandle, keeping
 from pipeline.keeper import JournalRun
 from pipeline.manifest import make_manifest
 from pipeline.resuming import FINISHED, STATUS, STOPPED, folder_of_kind, resumed_config
+from pipeline.runfolder import sibling_journals
 from pipeline.runner import Stalled
 from pipeline.schemas import PROBLEM
 from pipeline.trust.folder import TrustFolder, TrustWriter, without_suspended
@@ -143,7 +144,7 @@ class TrustJob:
     def _journal(self) -> JournalRun:
         return JournalRun(
             str(self.folder.journal),
-            sources=replay_sources(self.config),
+            sources=(*replay_sources(self.config), *sibling_journals(self.folder)),
             token_limit=self.config.budget.tokens,
             pays=self.config.serve.backend != "replay",
         )
@@ -152,7 +153,11 @@ class TrustJob:
         self, rows: pa.Table, console: Console, cpus: float, keeper: KeeperHandle
     ) -> str | None:
         plan = make_trust_plan(self.config, problems=rows.num_rows, cpus=cpus)
-        with SandboxPool.start(self.config.sandbox, actors=plan.sandbox_actors) as sandbox:
+        with SandboxPool.start(
+            self.config.sandbox,
+            actors=plan.sandbox_actors,
+            cpus=self.config.cluster.sandbox_cpus,
+        ) as sandbox:
             rows, left_out = self._sound(rows, sandbox, console)
             plan = replace(plan, chains=rows.num_rows)
             with self._engine(console, keeper) as engine:

@@ -40,16 +40,19 @@ def make_trust_plan(config: RunConfig, *, problems: int, cpus: float) -> TrustPl
     Raises:
         UserError: the CPUs do not suffice.
     """
+    cpus = min(cpus, config.cluster.cpus or cpus)
+    each = config.cluster.sandbox_cpus
     rounds = trust_rounds(config)
     check_stages((stage for stages in rounds for stage in stages), TRUST_ROW)
     sampling = len(rounds) - 1
-    replicas = config.engine.cpus_per_replica * config.engine.replicas * sampling
+    engines = config.engine.replicas * sampling * (config.serve.backend != "replay")
+    replicas = config.engine.cpus_per_replica * engines
     room = cpus - replicas - config.cluster.stage_cpus * len(rounds)
-    actors = config.sandbox.actors or max(1, math.floor(room))
+    actors = config.sandbox.actors or max(1, math.floor(room / each))
     checkers = max(1, actors // SANDBOXES_A_CHECKER)
     stages = config.cluster.stage_cpus * (sampling + checkers)
-    budget = CpuBudget(cpus, replicas, float(actors), stages)
-    check_budget(budget, config.engine.replicas * sampling)
+    budget = CpuBudget(cpus, replicas, actors * each, stages)
+    check_budget(budget, engines)
     return TrustPlan(
         chains=problems,
         length=len(rounds) - 1,
