@@ -159,7 +159,7 @@ def make_chains(
         ray.kill(board)
     if not (not_begun or cut_off):
         return None
-    return Stopped(_spent_reason(config, keeper), not_begun=not_begun, cut_off=cut_off)
+    return Stopped(spent_reason(config, keeper), not_begun=not_begun, cut_off=cut_off)
 
 
 def stall_reason(

@@ -79,7 +79,7 @@ class Round:
 
 def suspend(row: Row, why: str) -> None:
     """Have a chain leave the rounds without having ended: it was cut off, or not begun."""
-    row["stop"] = make_stop(StopReason.SUSPENDED, len(row["steps"]), message=why)
+    row["stop"] = make_stop(StopReason.SUSPENDED, len(row.get("steps", ())), message=why)
 
 
 def is_suspended(row: Row) -> bool:

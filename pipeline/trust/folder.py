@@ -52,6 +52,21 @@ class TrustWriter:
         self._published_at = time.monotonic()
 
 
+def costs(rows: pa.Table) -> dict[str, int | None]:
+    """Return the tokens, read and written, of each problem; null if it was suspended."""
+    names = ["problem_id", "stop", *(f"{role}_answers" for role in TRUST_ROLES)]
+    return {
+        row["problem_id"]: None
+        if is_suspended(row)
+        else sum(
+            (answer["prompt_tokens"] or 0) + (answer["completion_tokens"] or 0)
+            for role in TRUST_ROLES
+            for answer in row[f"{role}_answers"] or []
+        )
+        for row in rows.select(names).to_pylist()
+    }
+
+
 def without_suspended(rows: pa.Table) -> pa.Table:
     """Return the rows that have ended; a suspended one is made when the run goes on."""
     return rows.filter(

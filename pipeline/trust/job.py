@@ -33,7 +33,7 @@ from pipeline.resuming import FINISHED, STATUS, STOPPED, folder_of_kind, resumed
 from pipeline.runfolder import sibling_journals
 from pipeline.runner import Stalled
 from pipeline.schemas import PROBLEM
-from pipeline.trust.folder import TrustFolder, TrustWriter, without_suspended
+from pipeline.trust.folder import TrustFolder, TrustWriter, costs, without_suspended
 from pipeline.trust.plan import TrustPlan, make_trust_plan
 from pipeline.trust.progress import TrustProgress
 from pipeline.trust.results import Results, check_results, show_results
@@ -142,10 +142,12 @@ class TrustJob:
             console.print(f"Took {minutes}:{seconds:02d} minutes", markup=False)
 
     def _journal(self) -> JournalRun:
+        minutes = self.config.budget.minutes
         return JournalRun(
             str(self.folder.journal),
             sources=(*replay_sources(self.config), *sibling_journals(self.folder)),
             token_limit=self.config.budget.tokens,
+            ends_at=time.time() + 60 * minutes if minutes is not None else None,
             pays=self.config.serve.backend != "replay",
         )
 
@@ -179,7 +181,7 @@ class TrustJob:
         """Publish problems as they come; return why some were left open, if any was."""
         writer = TrustWriter(self.folder, self.config, engine.model.identity if engine else NOBODY)
         board = Board.remote()  # type: ignore[attr-defined]
-        watch = Watch(progress, board, keeper, self.config.budget.minutes)
+        watch = Watch(progress, board)
         suspended = 0
         try:
             with every_second(watch.look):
@@ -190,7 +192,9 @@ class TrustJob:
                     engine=engine.source if engine else None,
                     sandbox=sandbox,
                     board=board,
+                    gate=keeper,
                 ):
+                    keeper.leave(costs(done))
                     kept = without_suspended(done)
                     suspended += done.num_rows - kept.num_rows
                     writer.add(kept)

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from rich.console import Console
 
 from analysis.trust.answer_report import render_answers
 from analysis.trust.answers import answer_problems, score_samples, summarize
-from analysis.trust.features import ALL_FEATURES, LOGPROB_FEATURES
+from analysis.trust.features import choose_features
 from analysis.trust.keeping import KeptModel
 from analysis.trust.tables import read_matrix
 from conf import RunConfig, UserError
@@ -105,9 +104,7 @@ def _fit(labelled: pl.DataFrame, model: KeptModel | None, path: Path) -> str:
     if labelled["correct"].n_unique() < 2:
         return f"no model was fitted to {path}: it needs right and wrong programs, with labels"
     if model is None:
-        logprobs = labelled["logprob"].null_count() < labelled.height
-        features: tuple[Any, ...] = (*ALL_FEATURES, *(LOGPROB_FEATURES if logprobs else ()))
-        KeptModel.fit("two_stage", features, labelled).save(path)
+        KeptModel.fit("two_stage", choose_features(labelled), labelled).save(path)
         done = "fitted"
     else:
         model.recalibrate(labelled).save(path)

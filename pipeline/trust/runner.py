@@ -13,9 +13,9 @@ from ray.data.exceptions import ExecutionTimeoutError
 
 from conf import RunConfig, UserError
 from pipeline.answering import AnswerSource
-from pipeline.desk import plain_user_error
+from pipeline.desk import KeeperHandle, plain_user_error
 from pipeline.plan import BLOCKS_IN_FLIGHT
-from pipeline.round import Round
+from pipeline.round import NOT_BEGUN, Round, suspend
 from pipeline.runner import Stalled, set_context
 from pipeline.stages import Stage, StageContext
 from pipeline.trust.plan import TrustPlan
@@ -51,16 +51,22 @@ class TrustActor:
         engine: AnswerSource | None,
         sandbox: SandboxPool,
         board: Any,
+        gate: KeeperHandle,
     ) -> None:
         client = engine.open(f"round {number}") if engine else NoEngine()
         context = StageContext(config=config, step=0, engine=client, sandbox=sandbox)
         self.number = number
         self.board = board
+        self.gate = gate
         self.round = Round([make(context) for make in stages])
 
     async def __call__(self, table: pa.Table) -> pa.Table:
         """Walk a block of problems through the round."""
-        rows = await self.round.walk(table.to_pylist())
+        rows = table.to_pylist()
+        if self.number == 0 and not await self.gate.admit([row["problem_id"] for row in rows]):
+            for row in rows:
+                suspend(row, NOT_BEGUN)
+        rows = await self.round.walk(rows)
         made = count_requests(rows) if self.number == 0 else (0, 0)
         self.board.report.remote(self.number, len(rows), *made)
         return pa.Table.from_pylist(rows, schema=TRUST_ROW)
@@ -74,6 +80,7 @@ def stream_problems(
     engine: AnswerSource | None,
     sandbox: SandboxPool,
     board: Any,
+    gate: KeeperHandle,
 ) -> Iterator[pa.Table]:
     """Run all rounds and yield problems that finished or were suspended, as they come out.
 
@@ -84,6 +91,7 @@ def stream_problems(
         engine: what answers; none if the samples are stored.
         sandbox: the shared sandbox actors.
         board: actor that counts progress.
+        gate: says which problems the budget lets start.
 
     Raises:
         Stalled: nothing moved for ``stall_minutes``.
@@ -96,7 +104,7 @@ def stream_problems(
         at_once = CHECKED_AT_ONCE if checks else BLOCKS_IN_FLIGHT
         data = data.map_batches(
             TrustActor,
-            fn_constructor_args=(config, number, stages, engine, sandbox, board),
+            fn_constructor_args=(config, number, stages, engine, sandbox, board, gate),
             batch_size=None,
             batch_format="pyarrow",
             compute=ActorPoolStrategy(
