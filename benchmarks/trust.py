@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 from threadpoolctl import threadpool_limits
 
@@ -54,6 +55,8 @@ SEEDS = 2
 """Cross-validations of which a feature's gain is the mean."""
 RECALIBRATED = 20
 """Labelled problems of a transfer."""
+TRANSFERS = 10
+"""Draws of these problems, whose mean is printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,22 +215,30 @@ def print_explanations(tables: TrustTables, scored: pl.DataFrame) -> None:
 def print_transfer(fitting: pl.DataFrame, frame: pl.DataFrame) -> None:
     """Print what a model of other programs is worth here, before and after recalibration."""
     features = tuple(f for f in choose_features(fitting) if f in choose_features(frame))
-    problems = frame["problem_id"].unique(maintain_order=True).shuffle(seed=0)
-    few = pl.col("problem_id").is_in(problems.head(RECALIBRATED).implode())
     for kind in ("pooled", "two_stage", "boosted"):
-        model, rest = KeptModel.fit(kind, features, fitting), frame.filter(~few)
-        print(f"\n{kind}: {model.drift(frame.filter(few)) or 'no drift of the base rate'}")
-        for name, kept in (
-            ("as it is", model),
-            ("recalibrated", model.recalibrate(frame.filter(few))),
-        ):
-            score = kept.predict(rest)
-            found = measure_calibration(score, rest["correct"].cast(pl.Float64).to_numpy())
-            top = select(rest.with_columns(score=score), "score").top_right.mean()
-            print(
-                f"  {name:<14}pass@1 {top:.3f}  AUROC {found.auroc:.3f}  ECE {found.ece:.3f}  "
-                f"skill {found.skill:.3f}"
-            )
+        model = KeptModel.fit(kind, features, fitting)
+        print(f"\n{kind}: {model.drift(frame) or 'no drift of the base rate'}")
+        splits = [_split(frame, seed) for seed in range(TRANSFERS)]
+        kept = [_worth(model, rest) for _, rest in splits]
+        again = [_worth(model.recalibrate(few), rest) for few, rest in splits]
+        for name, figures in (("as it is", kept), ("recalibrated", again)):
+            top, area, ece, skill = np.array(figures, dtype=float).mean(axis=0)
+            print(f"  {name:<14}pass@1 {top:.3f}  AUROC {area:.3f}", end="  ")
+            print(f"ECE {ece:.3f}  skill {skill:.3f}")
+
+
+def _split(frame: pl.DataFrame, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return a few problems to recalibrate on, and the rest."""
+    problems = frame["problem_id"].unique(maintain_order=True).shuffle(seed=seed)
+    few = pl.col("problem_id").is_in(problems.head(RECALIBRATED).implode())
+    return frame.filter(few), frame.filter(~few)
+
+
+def _worth(model: KeptModel, frame: pl.DataFrame) -> tuple[float | None, ...]:
+    score = model.predict(frame)
+    found = measure_calibration(score, frame["correct"].cast(pl.Float64).to_numpy())
+    top = float(select(frame.with_columns(score=score), "score").top_right.mean())
+    return top, found.auroc, found.ece, found.skill
 
 
 def _labelled(tables: TrustTables) -> pl.DataFrame:

@@ -22,8 +22,8 @@ from analysis.trust.trees import Forest, grow_forest
 
 Vector = npt.NDArray[np.float64]
 FOLDS = 5
-RANKER_C = 0.01
-CALIBRATOR_C = 0.02
+RANKER_C = 0.003
+CALIBRATOR_C = 0.005
 PROBLEM_PREFIX = "problem_"
 """Starts the names of features that are the same for all programs of a problem."""
 _RANKER = ("rank_score", "rank_gap", "rank_best", "rank_mean")

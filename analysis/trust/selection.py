@@ -1,13 +1,14 @@
 """Who is chosen, and how often rightly: pass@k, pass@k,n, and the precision-recall curve.
 
 Programs of one problem with equal scores are in random order, and what is reported is the expected
-value over these orders. Formulas by their place in Speculyzer (arXiv 2210.00848), section on
-metrics: a *true positive* is a problem with a right program that both scores at least the threshold
-and is among the k best; *predicted positives* are problems with any program at the threshold;
-*actual positives* are problems with any right program among the samples.
+value over these orders. As in Speculyzer (arXiv 2210.00848, section on metrics; the numbers are of
+this file):
 
-    Precision@k = TruePositives@k / PredictedPositives                                        (1)
-    Recall@k    = TruePositives@k / ActualPositives                                           (2)
+    TruePositives@k    = problems with a right program at the threshold among the k best        (1)
+    PredictedPositives = problems with any program at the threshold                             (2)
+    ActualPositives    = problems with any right program among the samples                      (3)
+    Precision@k        = TruePositives@k / PredictedPositives                                   (4)
+    Recall@k           = TruePositives@k / ActualPositives                                      (5)
 """
 
 from collections.abc import Sequence
@@ -131,7 +132,7 @@ def pass_at(frame: pl.DataFrame, score: str, k: int) -> Vector:
 def precision_recall_at(
     frame: pl.DataFrame, score: str, k: int, threshold: float
 ) -> tuple[float | None, float | None, int]:
-    """Return Precision@k (1), Recall@k (2) and PredictedPositives at one threshold."""
+    """Return Precision@k (4), Recall@k (5) and PredictedPositives (2) at one threshold."""
     over = frame.filter(pl.col(score) >= threshold)
     predicted = over["problem_id"].n_unique()
     actual = frame.filter("correct")["problem_id"].n_unique()
