@@ -10,6 +10,15 @@ def describe(config: RunConfig, plan: ChainPlan) -> str:
     return "\n".join([*_stages(plan), "", *_resources(config, plan), "", *_work(config, plan)])
 
 
+def most_tokens(config: RunConfig, plan: ChainPlan) -> int:
+    """Return the tokens that a run writes if no chain stops early and every answer is cut off."""
+    sampling = config.chain.sampling
+    return plan.chains * (
+        (plan.length + 1 + plan.blame) * sampling.generate_max_tokens
+        + plan.length * sampling.summarize_max_tokens
+    )
+
+
 def _stages(plan: ChainPlan) -> list[str]:
     lines = [f"Stages ({_operators(plan)} rounds, each one Ray Data operator):"]
     rounds = [("round 0", plan.rounds[0]), (f"rounds 1-{plan.length}", plan.rounds[1])]
@@ -56,16 +65,11 @@ def _describer(config: RunConfig, gpus: float) -> list[str]:
 
 
 def _work(config: RunConfig, plan: ChainPlan) -> list[str]:
-    sampling = config.chain.sampling
-    tokens = plan.chains * (
-        (plan.length + 1 + plan.blame) * sampling.generate_max_tokens
-        + plan.length * sampling.summarize_max_tokens
-    )
     return [
         "Work:",
         f"  chains     {plan.chains} of length {plan.length}, {plan.rows_per_block} to a block",
         f"  requests   at most {plan.most_requests}"
         f" (stop rules: {', '.join(config.chain.stop) or 'none'})",
-        f"  tokens     at most {tokens} to generate",
+        f"  tokens     at most {most_tokens(config, plan)} to generate",
         f"  in flight  at most {config.serve.max_in_flight} requests for each round",
     ]

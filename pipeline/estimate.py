@@ -1,20 +1,39 @@
 """What a run will cost, from a few of its chains; pure.
 
 Chains are alike in kind and very unlike in length, so sums over chains come with the interval of a
-bootstrap over the probe's chains. Time is tokens over the speed of a full batch; it is never less
-than the time of one whole chain, whose requests wait for each other.
+bootstrap over the probe's chains. A bootstrap can only draw what it saw; so the interval also has
+room for one more chain that costs the least, and for one that costs the most, that a chain can.
+
+Time lies between two bounds. It takes at least the tokens at the speed of a full batch, and at
+least as long as the longest chain, whose requests wait for each other. As the batch stays full
+until no chain waits (Graham, Bounds on multiprocessing timing anomalies, 1969, for list
+scheduling), it takes at most the first plus the second.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 PROBE_SHARE = 0.01
 LEAST_CHAINS = 4
 RESAMPLES = 1000
+
+
+class Costs(NamedTuple):
+    """What one chain costs."""
+
+    requests: float
+    read: float
+    """Tokens."""
+    written: float
+    """Tokens."""
+
+
+LEAST = Costs(requests=1, read=0, written=0)
 
 
 @dataclass(frozen=True)
@@ -37,8 +56,10 @@ class RunEstimate:
     tokens_written: Amount
     tokens_per_s: float
     """Tokens written by the engines with a full batch."""
-    seconds: Amount
-    """From the first request to the last answer, without starting anything."""
+    least_s: float
+    """Seconds from the first request to the last answer, at least."""
+    most_s: float
+    """The same, at most."""
 
 
 def probe_size(chains: int) -> int:
@@ -52,7 +73,7 @@ def spread(count: int, wanted: int) -> list[int]:
 
 
 def estimate_run(
-    completions: pl.DataFrame, *, chains: int, tokens_per_s: float, seed: int = 0
+    completions: pl.DataFrame, *, chains: int, most: Costs, tokens_per_s: float, seed: int = 0
 ) -> RunEstimate:
     """Return what a run of ``chains`` will cost.
 
@@ -60,6 +81,7 @@ def estimate_run(
         completions: of the probe; columns chain_id, prompt_tokens, completion_tokens, asked_at,
             seconds.
         chains: of the whole run.
+        most: what one chain can cost.
         tokens_per_s: tokens written with a full batch.
         seed: of the bootstrap's resamples.
     """
@@ -69,32 +91,29 @@ def estimate_run(
         written=pl.col("completion_tokens").fill_null(0).sum(),
         seconds=(pl.col("asked_at") + pl.col("seconds")).max() - pl.col("asked_at").min(),
     )
-    totals = _totals(by_chain, chains, seed)
+    values = by_chain.select(Costs._fields).to_numpy().astype(np.float64)
+    requests, read, written = _totals(values, chains, most, seed)
     longest = float(by_chain["seconds"].to_numpy().max(initial=0.0))
-    written = totals["written"]
-    ends = (written.value, written.low, written.high)
-    seconds = Amount(*(max(longest, end / tokens_per_s) for end in ends))
     return RunEstimate(
         probed=by_chain.height,
-        requests=totals["requests"],
-        tokens_read=totals["read"],
+        requests=requests,
+        tokens_read=read,
         tokens_written=written,
         tokens_per_s=tokens_per_s,
-        seconds=seconds,
+        least_s=max(longest, written.low / tokens_per_s),
+        most_s=longest + written.high / tokens_per_s,
     )
 
 
-def _totals(by_chain: pl.DataFrame, chains: int, seed: int) -> Mapping[str, Amount]:
-    names = ["requests", "read", "written"]
-    values = by_chain.select(names).to_numpy().astype(np.float64)
-    count = len(values)
+def _totals(values: NDArray[np.float64], chains: int, most: Costs, seed: int) -> list[Amount]:
+    count, mean = len(values), values.mean(axis=0)
+    if count >= chains:
+        return [Amount(chains * each, chains * each, chains * each) for each in mean]
     drawn = np.random.default_rng(seed).integers(0, count, size=(RESAMPLES, count))
     low, high = np.percentile(values[drawn].mean(axis=1), [2.5, 97.5], axis=0)
-    mean = values.mean(axis=0)
-    return {
-        name: Amount(*(float(chains * end) for end in (mean[i], low[i], high[i])))
-        for i, name in enumerate(names)
-    }
+    low = np.minimum(low, (values.sum(axis=0) + LEAST) / (count + 1))
+    high = np.maximum(high, (values.sum(axis=0) + most) / (count + 1))
+    return [Amount(*(chains * ends)) for ends in np.stack([mean, low, high], axis=1)]
 
 
 def render_estimate(estimate: RunEstimate, *, gpus: float) -> list[str]:
@@ -104,19 +123,18 @@ def render_estimate(estimate: RunEstimate, *, gpus: float) -> list[str]:
         estimate: of the run.
         gpus: that its engines hold.
     """
-    seconds = estimate.seconds
     lines = [
         f"Expected, from {estimate.probed} chains made as a probe (95 % interval):",
         f"  requests   {_count(estimate.requests)}",
         f"  tokens     {_count(estimate.tokens_written)} written,"
         f" {_count(estimate.tokens_read)} read",
         f"  speed      {estimate.tokens_per_s:,.0f} tokens written per second with a full batch",
-        f"  time       {_clock(seconds.value)} ({_clock(seconds.low)} to {_clock(seconds.high)}),"
+        f"  time       {_clock(estimate.least_s)} to {_clock(estimate.most_s)},"
         " and the start of the engine",
     ]
     if gpus:
-        hours = gpus * seconds.value / 3600
-        lines.append(f"  GPU-hours  {hours:,.1f} on {gpus:g} GPUs")
+        least, most = (gpus * seconds / 3600 for seconds in (estimate.least_s, estimate.most_s))
+        lines.append(f"  GPU-hours  {least:,.1f} to {most:,.1f} on {gpus:g} GPUs")
     return lines
 
 

@@ -1,11 +1,13 @@
 """The probe of ``describe``: a few chains on the real parts, and the engine's speed when full."""
 
 import asyncio
+import math
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import polars as pl
 
@@ -14,7 +16,9 @@ from conf import RunConfig, UserError
 from pipeline.cluster import ray_cluster
 from pipeline.console import captured_output
 from pipeline.datasets import load_problems
-from pipeline.estimate import RunEstimate, estimate_run, probe_size, spread
+from pipeline.describe import most_tokens
+from pipeline.estimate import Costs, RunEstimate, estimate_run, probe_size, spread
+from pipeline.plan import make_plan
 from pipeline.run import run
 from pipeline.sweep.engines import Engines
 from pipeline.sweep.points import engines_for
@@ -75,7 +79,21 @@ def _probe(
     full = min(chains, needed[0].batch, MOST_AT_ONCE)
     spec = engines.spec_of(needed[0].name)
     speed = asyncio.run(_speed(spec, completions, full, config.chain.sampling.temperature))
-    return estimate_run(completions, chains=chains, tokens_per_s=speed, seed=config.seed)
+    return estimate_run(
+        completions,
+        chains=chains,
+        most=_most(config, completions),
+        tokens_per_s=speed,
+        seed=config.seed,
+    )
+
+
+def _most(config: RunConfig, completions: pl.DataFrame) -> Costs:
+    """Return what a chain costs that goes on to its end, every answer at its limit."""
+    plan = make_plan(config, chains=1, cpus=math.inf)
+    longest_prompt = completions["prompt_tokens"].fill_null(0).max()
+    read = plan.most_requests * float(cast(int, longest_prompt))
+    return Costs(plan.most_requests, read, most_tokens(config, plan))
 
 
 async def _speed(
