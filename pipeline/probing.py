@@ -1,7 +1,6 @@
 """The probe of ``describe``: a few chains on the real parts, and the engine's speed when full."""
 
 import asyncio
-import math
 import tempfile
 import time
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from pipeline.console import captured_output
 from pipeline.datasets import load_problems
 from pipeline.describe import most_tokens
 from pipeline.estimate import Costs, RunEstimate, estimate_run, probe_size, spread
-from pipeline.plan import make_plan
+from pipeline.plan import ChainPlan, make_plan
 from pipeline.run import run
 from pipeline.sweep.engines import Engines
 from pipeline.sweep.points import engines_for
@@ -43,10 +42,17 @@ def probe_run(overrides: Sequence[str], config: RunConfig) -> RunEstimate:
     chains = len(problems) * config.chain.samples
     with tempfile.TemporaryDirectory(prefix="holdtrue-probe-") as scratch:
         place = Path(scratch)
-        with captured_output(place / "log"), ray_cluster(config.cluster):
+        with captured_output(place / "log"), ray_cluster(config.cluster) as cpus:
             engines = Engines(place)
             try:
-                return _probe(overrides, config, ids, chains, engines, place)
+                return _probe(
+                    overrides,
+                    config,
+                    ids,
+                    make_plan(config, chains=chains, cpus=cpus),
+                    engines,
+                    place,
+                )
             finally:
                 engines.close()
 
@@ -55,7 +61,7 @@ def _probe(
     overrides: Sequence[str],
     config: RunConfig,
     ids: list[str],
-    chains: int,
+    plan: ChainPlan,
     engines: Engines,
     place: Path,
 ) -> RunEstimate:
@@ -76,24 +82,24 @@ def _probe(
     run(words)
     (folder,) = (place / "runs").iterdir()
     completions = read_run(folder).completions.collect()
-    full = min(chains, needed[0].batch, MOST_AT_ONCE)
+    full = min(plan.chains, needed[0].batch, MOST_AT_ONCE)
     spec = engines.spec_of(needed[0].name)
     speed = asyncio.run(_speed(spec, completions, full, config.chain.sampling.temperature))
     return estimate_run(
         completions,
-        chains=chains,
-        most=_most(config, completions),
+        chains=plan.chains,
+        most=_most(config, plan, completions),
         tokens_per_s=speed,
         seed=config.seed,
     )
 
 
-def _most(config: RunConfig, completions: pl.DataFrame) -> Costs:
+def _most(config: RunConfig, plan: ChainPlan, completions: pl.DataFrame) -> Costs:
     """Return what a chain costs that goes on to its end, every answer at its limit."""
-    plan = make_plan(config, chains=1, cpus=math.inf)
+    requests = plan.most_requests / plan.chains
     longest_prompt = completions["prompt_tokens"].fill_null(0).max()
-    read = plan.most_requests * float(cast(int, longest_prompt))
-    return Costs(plan.most_requests, read, most_tokens(config, plan))
+    read = requests * float(cast(int, longest_prompt))
+    return Costs(requests, read, most_tokens(config, plan) / plan.chains)
 
 
 async def _speed(

@@ -91,9 +91,8 @@ class WandbRun:
         self._run.define_metric("step/*", step_metric="step/step")
         self._run.define_metric("live/*", step_metric="live/elapsed_s")
         if mode == "offline":
-            return (
-                f"W&B is offline; send the run later with: wandb sync {place}/wandb/offline-run-*"
-            )
+            parts = self._folder / "wandb" / "offline-run-*"
+            return f"W&B is offline; send the run later with: wandb sync {parts}"
         return f"W&B run {self._run.url}"
 
     def live(self, number: int, figures: Mapping[str, float]) -> None:
