@@ -61,13 +61,6 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 IO_GROUPS = ("IO pass rate", "IO cluster", "IO ranks")
 RELATION_GROUPS = ("relation pass rate", "relation cluster", "relation ranks")
 PAPER_GROUPS = (*IO_GROUPS, *RELATION_GROUPS, "log-probability")
-LOGPROB_FEATURES = GROUPS["log-probability"]
-ALL_FEATURES = tuple(
-    name
-    for group, names in GROUPS.items()
-    for name in names
-    if group not in ("log-probability", "round trip")
-)
 FROM_RELATIONS = (*RELATION_GROUPS, "soft relations", "problem, relations")
 _RANKED = (
     "io_rate",
