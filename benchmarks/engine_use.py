@@ -21,19 +21,14 @@ import polars as pl
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.job import make_all
 from benchmarks.machine import describe_machine
 from conf import RunConfig
-from pipeline.answerer import Answerer
-from pipeline.chain import ShardWriter, make_chains
 from pipeline.cluster import ray_cluster
 from pipeline.compose import load_config
 from pipeline.datasets import load_problems
-from pipeline.desk import keeping
-from pipeline.keeper import JournalRun
 from pipeline.plan import make_plan
-from pipeline.progress import Progress
 from pipeline.roles import make_sampling
-from pipeline.runfolder import RunFolder
 from pipeline.tables import open_chains
 from sandbox.pool import SandboxPool
 from serve import Completion, EngineClient, EngineHandle, Prompt, start_engine
@@ -88,18 +83,8 @@ def measure(config: RunConfig, scratch: Path, turns: int) -> tuple[list[Turn], l
         with SandboxPool.start(config.sandbox, actors=plan.sandbox_actors) as sandbox:
             engine = start_engine(config, scratch)
             for turn in range(turns):
-                folder = RunFolder.create(scratch / "runs", str(turn))
-                with keeping(JournalRun(str(folder.journal))) as keeper:
-                    make_chains(
-                        chains,
-                        config,
-                        plan,
-                        engine=Answerer.of(engine, keeper),
-                        keeper=keeper,
-                        sandbox=sandbox,
-                        writer=ShardWriter(folder, config, engine.model.identity),
-                        progress=Progress(Console(stderr=True), plan),
-                    )
+                runs = scratch / f"turn {turn}"
+                folder = make_all(chains, config, plan, engine, sandbox, runs)
                 asked = read_completions(folder.path)
                 pipeline.append(as_turn(asked))
                 seconds, texts = asyncio.run(walk(engine, config, by_chain(asked)))

@@ -24,19 +24,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.engine_use import as_turn, read_completions
+from benchmarks.job import make_all
 from benchmarks.machine import describe_machine
 from conf import RunConfig
-from pipeline.answerer import Answerer
-from pipeline.chain import ShardWriter, make_chains
 from pipeline.cluster import ray_cluster
 from pipeline.compose import load_config
 from pipeline.datasets import load_problems
-from pipeline.desk import keeping
 from pipeline.jobs import build_job
-from pipeline.keeper import JournalRun
 from pipeline.plan import make_plan
-from pipeline.progress import Progress
-from pipeline.runfolder import RunFolder
 from pipeline.state import entry_name
 from pipeline.tables import open_chains
 from sandbox import Sandbox
@@ -83,18 +78,7 @@ def run_job(name: str, config: RunConfig, scratch: Path) -> tuple[Walk, pl.DataF
         plan = make_plan(config, chains=chains.num_rows, cpus=cpus)
         with SandboxPool.start(config.sandbox, actors=plan.sandbox_actors) as sandbox:
             engine = start_engine(config, scratch)
-            folder = RunFolder.create(scratch, "job")
-            with keeping(JournalRun(str(folder.journal))) as keeper:
-                make_chains(
-                    chains,
-                    config,
-                    plan,
-                    engine=Answerer.of(engine, keeper),
-                    keeper=keeper,
-                    sandbox=sandbox,
-                    writer=ShardWriter(folder, config, engine.model.identity),
-                    progress=Progress(Console(stderr=True), plan),
-                )
+            folder = make_all(chains, config, plan, engine, sandbox, scratch)
     asked = read_completions(folder.path)
     turn = as_turn(asked)
     return Walk(name, turn.requests, turn.tokens, turn.seconds, 0.0), asked

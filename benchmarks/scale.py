@@ -31,20 +31,15 @@ import ray
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.job import make_all
 from benchmarks.machine import describe_machine
 from benchmarks.processes import ProcessWatch
 from conf import RunConfig, SandboxConfig
-from pipeline.answerer import Answerer
-from pipeline.chain import ShardWriter, make_chains
 from pipeline.cluster import ray_cluster
 from pipeline.compose import load_config
 from pipeline.datasets import load_problems
-from pipeline.desk import keeping
 from pipeline.journal import read_journal
-from pipeline.keeper import JournalRun
 from pipeline.plan import make_plan
-from pipeline.progress import Progress
-from pipeline.runfolder import RunFolder
 from pipeline.tables import open_chains
 from sandbox.box import Sandbox
 from sandbox.pool import SandboxPool
@@ -176,24 +171,10 @@ def measure(chains: int, overrides: Sequence[str]) -> Measured:
         judge = RecordedJudge.remote(config.sandbox)  # type: ignore[attr-defined]
         sandbox = SandboxPool([judge], ray.get(judge.isolation.remote()))
         engine = start_engine(config, Path(scratch))
-        folder = RunFolder.create(Path(scratch) / "runs", "scale")
         log = FullnessLog(engine)
-        with (
-            ProcessWatch() as processes,
-            log.kept(),
-            keeping(JournalRun(str(folder.journal))) as keeper,
-        ):
+        with ProcessWatch() as processes, log.kept():
             called = time.time()
-            make_chains(
-                table,
-                config,
-                plan,
-                engine=Answerer.of(engine, keeper),
-                keeper=keeper,
-                sandbox=sandbox,
-                writer=ShardWriter(folder, config, engine.model.identity),
-                progress=Progress(Console(stderr=True), plan),
-            )
+            folder = make_all(table, config, plan, engine, sandbox, Path(scratch) / "runs")
         return evaluate(folder.path, config, called=called, log=log, processes=processes)
 
 

@@ -1,20 +1,17 @@
 """Typed configuration and the error types every room shares."""
 
 from conf.errors import HoldtrueError, UserError
+from conf.machine_schema import ClusterConfig, EngineConfig, SandboxConfig, ServeConfig
 from conf.schema import (
     BudgetConfig,
     ChainConfig,
-    ClusterConfig,
     DatasetConfig,
     DescriberConfig,
-    EngineConfig,
     ExampleConfig,
     ModelConfig,
     PromptConfig,
     RunConfig,
     SamplingConfig,
-    SandboxConfig,
-    ServeConfig,
     TrackingConfig,
 )
 from conf.trust_schema import CodetConfig, TrustConfig

@@ -1,5 +1,6 @@
 """What answers a run's requests: an engine started for it, or the journal of another run."""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ from conf import RunConfig, UserError
 from pipeline.answering import AnswerSource, JournaledEngine
 from pipeline.compose import overlaid
 from pipeline.desk import KeeperHandle
+from pipeline.keeper import JournalRun
 from pipeline.resuming import read_beginning
 from pipeline.roles import describing
-from pipeline.runfolder import RunFolder
+from pipeline.runfolder import RunFolder, sibling_journals
 from serve import (
     BatchProbe,
     ClientSpec,
@@ -97,6 +99,18 @@ def replay_sources(config: RunConfig) -> tuple[str, ...]:
     if config.serve.backend != "replay":
         return ()
     return (str(RunFolder(Path(config.serve.replay_from or "")).journal),)
+
+
+def journal_run(config: RunConfig, folder: RunFolder) -> JournalRun:
+    """How one start keeps its journal: what it may read besides, and what it may spend."""
+    minutes = config.budget.minutes
+    return JournalRun(
+        str(folder.journal),
+        sources=(*replay_sources(config), *sibling_journals(folder)),
+        token_limit=config.budget.tokens,
+        ends_at=time.time() + 60 * minutes if minutes is not None else None,
+        pays=config.serve.backend != "replay",
+    )
 
 
 def starting(config: RunConfig, model: ResolvedModel) -> str:

@@ -181,7 +181,7 @@ def _overview() -> str:
             "  setup     only install what is needed",
             "  test      install what the tests need and run them",
             "",
-            "Without a command: run. Keys are those of conf/schema.py, in Hydra's grammar.",
+            "Without a command: run. Keys are those of conf/*schema.py, in Hydra's grammar.",
         ]
     )
 

@@ -24,7 +24,7 @@ from pipeline.answerer import (
     Models,
     answerer,
     find_models,
-    replay_sources,
+    journal_run,
     replayed_config,
     starting,
 )
@@ -36,13 +36,12 @@ from pipeline.console import captured_output
 from pipeline.datasets import dataset_facts, load_problems
 from pipeline.desk import KeeperHandle, keeping
 from pipeline.gpus import check_gpus, gpu_plan
-from pipeline.keeper import JournalRun
 from pipeline.manifest import make_manifest
 from pipeline.plan import make_plan
 from pipeline.progress import Progress
 from pipeline.resuming import FINISHED, STATUS, STOPPED, resumed_config, run_folder
 from pipeline.roles import describing
-from pipeline.runfolder import RunFolder, sibling_journals
+from pipeline.runfolder import RunFolder
 from pipeline.scores import score_run
 from pipeline.tables import open_chains
 from pipeline.tracking import Result, Tracking, tracked
@@ -114,7 +113,7 @@ class ChainJob:
         stopped = None
         with ray_cluster(self.config.cluster) as cpus:
             if not self._is_complete(finished):
-                with keeping(self._journal()) as keeper:
+                with keeping(journal_run(self.config, self.folder)) as keeper:
                     stopped = self._make_chains(console, cpus, finished, keeper)
         self._note_status(stopped)
         # Tokens per second make sense only when all tokens are of this start.
@@ -124,16 +123,6 @@ class ChainJob:
         left_out = self._recorded_left_out() or {}
         chains = open_chains(self.problems, self.config, finished=finished)
         return all(problem in left_out for problem in chains["problem_id"].to_pylist())
-
-    def _journal(self) -> JournalRun:
-        minutes = self.config.budget.minutes
-        return JournalRun(
-            str(self.folder.journal),
-            sources=(*replay_sources(self.config), *sibling_journals(self.folder)),
-            token_limit=self.config.budget.tokens,
-            ends_at=time.time() + 60 * minutes if minutes is not None else None,
-            pays=self.config.serve.backend != "replay",
-        )
 
     def _make_chains(
         self, console: Console, cpus: float, finished: set[str], keeper: KeeperHandle

@@ -4,7 +4,7 @@ import platform
 from types import TracebackType
 from typing import Self
 
-from conf.schema import SandboxConfig
+from conf import SandboxConfig
 from sandbox import proof
 from sandbox.inside.wire import Plan
 from sandbox.levels import LAYERS, Level, LevelUnavailable, candidates, check_platform

@@ -15,7 +15,7 @@ from pipeline.answerer import (
     Answerer,
     answerer,
     find_models,
-    replay_sources,
+    journal_run,
     replayed_config,
     starting,
 )
@@ -27,10 +27,8 @@ from pipeline.compose import load_config
 from pipeline.console import captured_output
 from pipeline.datasets import dataset_facts, load_problems
 from pipeline.desk import KeeperHandle, keeping
-from pipeline.keeper import JournalRun
 from pipeline.manifest import make_manifest
 from pipeline.resuming import FINISHED, STATUS, STOPPED, folder_of_kind, resumed_config
-from pipeline.runfolder import sibling_journals
 from pipeline.runner import Stalled
 from pipeline.schemas import PROBLEM
 from pipeline.trust.folder import TrustFolder, TrustWriter, costs, without_suspended
@@ -130,7 +128,10 @@ class TrustJob:
         open_ = self.work.rows.filter(pa.array([each not in finished for each in ids]))
         stopped = None
         if open_.num_rows:
-            with ray_cluster(self.config.cluster) as cpus, keeping(self._journal()) as keeper:
+            with (
+                ray_cluster(self.config.cluster) as cpus,
+                keeping(journal_run(self.config, self.folder)) as keeper,
+            ):
                 stopped = self._check(open_, console, cpus, keeper)
         state = STOPPED if stopped else FINISHED
         self.folder.write_json(STATUS, {"state": state, "reason": stopped})
@@ -140,16 +141,6 @@ class TrustJob:
         if not finished:
             minutes, seconds = divmod(round(time.monotonic() - started), 60)
             console.print(f"Took {minutes}:{seconds:02d} minutes", markup=False)
-
-    def _journal(self) -> JournalRun:
-        minutes = self.config.budget.minutes
-        return JournalRun(
-            str(self.folder.journal),
-            sources=(*replay_sources(self.config), *sibling_journals(self.folder)),
-            token_limit=self.config.budget.tokens,
-            ends_at=time.time() + 60 * minutes if minutes is not None else None,
-            pays=self.config.serve.backend != "replay",
-        )
 
     def _check(
         self, rows: pa.Table, console: Console, cpus: float, keeper: KeeperHandle

@@ -2,7 +2,17 @@ import dataclasses
 
 import pytest
 
-from conf import ChainConfig, ModelConfig, RunConfig, SamplingConfig, SandboxConfig, UserError
+from conf import (
+    ChainConfig,
+    ModelConfig,
+    RunConfig,
+    SamplingConfig,
+    SandboxConfig,
+    UserError,
+    machine_schema,
+    schema,
+    trust_schema,
+)
 
 
 def test_a_value_out_of_bounds_names_its_key_and_itself():
@@ -43,13 +53,12 @@ def _dataclasses_below(kind):
             yield from _dataclasses_below(field.type)
 
 
-def test_every_field_is_documented_below_its_declaration():
+@pytest.mark.parametrize("module", [schema, machine_schema, trust_schema])
+def test_every_field_is_documented_below_its_declaration(module):
     import ast
     import inspect
 
-    import conf.schema
-
-    tree = ast.parse(inspect.getsource(conf.schema))
+    tree = ast.parse(inspect.getsource(module))
     bare = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
