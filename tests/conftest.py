@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,18 @@ def ray_session() -> Iterator[None]:
         finally:
             ray.shutdown(wait_for_processes=True)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_engine_is_left() -> Iterator[None]:
+    """Stop the engines that a killed driver left: they hold CPUs that the next module needs."""
+    yield
+    ray = sys.modules.get("ray")
+    if ray is not None and ray.is_initialized():
+        from ray import serve as ray_serve
+
+        for app in ray_serve.status().applications:
+            ray_serve.delete(app)
 
 
 def _start_ray(folder: Path) -> None:
