@@ -119,11 +119,22 @@ def _read_end(
         kind, message = Kind.CRASH, FORGED
     elif cause is Cause.TOTAL:
         return Reading(Load.OK, outcomes=outcomes, spent=True)
-    elif cause is Cause.SLEPT:
+    elif cause is Cause.SLEPT and _used_since_last_frame(round_) < limits.cpu_s:
         return Reading(Load.OK, outcomes=outcomes, slept=True)
+    elif cause in (Cause.SLEPT, Cause.CPU):
+        kind, message = Kind.TIMEOUT, f"used up its {limits.cpu_s:g} s of CPU time"
     else:
         kind, message = _how_it_ended(round_.watched, limits, limits.cpu_s)
     return Reading(Load.OK, outcomes=[*outcomes, Outcome(call.test_id, kind, message=message)])
+
+
+def _used_since_last_frame(round_: Round) -> float:
+    """CPU seconds of the call in which the round ended.
+
+    On a system that shows no clock of a running process, one that computes looks asleep, and only
+    its end tells. The frames' times are the program's claims: they can only spare it.
+    """
+    return round_.watched.cpu_s - sum(max(frame.cpu_s, 0.0) for frame in round_.frames)
 
 
 def _not_loaded(round_: Round, limits: Limits) -> Reading:

@@ -87,6 +87,17 @@ def test_a_sleeping_call_is_left_open():
     assert (kinds(reading), reading.slept) == ([Kind.VALUE], True)
 
 
+def test_a_call_that_ran_unseen_has_used_its_time():
+    reading = read([LOADED, value(3)], Cause.SLEPT, ended(9, cpu_s=0.25 + LIMITS.cpu_s))
+    assert (kinds(reading), reading.slept) == ([Kind.VALUE, Kind.TIMEOUT], False)
+
+
+def test_time_of_the_calls_before_is_not_the_last_one_s():
+    frames = [LOADED, Frame(Code.VALUE, 3, 5.0, "3")]
+    reading = read(frames, Cause.SLEPT, ended(9, cpu_s=5.0 + LIMITS.cpu_s / 2))
+    assert reading.slept
+
+
 def test_a_spent_program_keeps_what_it_had():
     reading = read([LOADED, value(3)], Cause.TOTAL, ended(9))
     assert (kinds(reading), reading.spent) == ([Kind.VALUE], True)
