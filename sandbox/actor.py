@@ -1,12 +1,14 @@
 """One sandbox as a Ray actor: a CPU of the cluster that runs untrusted programs."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import ray
 
 from conf import SandboxConfig
 from sandbox.box import Sandbox
+from sandbox.meter import Meter
 from sandbox.types import Job, ProgramResult
 
 BATCH_S = 0.05
@@ -22,10 +24,12 @@ class SandboxActor:
 
     def __init__(self, config: SandboxConfig) -> None:
         self._sandbox = Sandbox(config)
+        self._meter = Meter(self._sandbox)
 
     def run(self, job: Job) -> ProgramResult:
-        """Run one program on its calls."""
-        return self._sandbox.run(job)
+        """Run one program on its calls, and count what it cost since the last one."""
+        result = self._sandbox.run(job)
+        return replace(result, whole_cpu_s=self._meter.lap())
 
     def run_batch(self, jobs: list[Job]) -> list[ProgramResult]:
         """Run the first of the jobs: as many as begin within a short time, and at least one.

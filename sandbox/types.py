@@ -101,3 +101,6 @@ class ProgramResult:
     isolation: str = ""
     """The level that held while it ran."""
     cpu_s: float = 0.0
+    """CPU seconds of the program, and of what checked it."""
+    whole_cpu_s: float | None = None
+    """CPU seconds with those of the judge's own processes; null where nobody counts them."""

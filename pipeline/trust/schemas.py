@@ -82,7 +82,7 @@ PROBLEMS = pa.schema(
         _required("cells", pa.int64()),  # program x IO spec
         _required("relation_checks", pa.int64()),  # program x relation x input
         _required("relation_runs", pa.int64()),  # of these, what had to be run
-        _required("cpu_s", pa.float64()),  # of programs and relations, and of deciding
+        _required("cpu_s", pa.float64()),  # of the sandboxes, all their processes, and of deciding
         pa.field("stop_reason", pa.string()),  # why there are no programs; null: there are
         pa.field("message", pa.string()),
     ]

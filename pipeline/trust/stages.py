@@ -18,7 +18,7 @@ from pipeline.schemas import PROBLEM
 from pipeline.stages.asking import ask
 from pipeline.stages.base import Row, RunsPrograms, Stage, StageContext, columns
 from pipeline.stopping import make_stop
-from pipeline.trust.matrix import Cost, Rows, check_rows
+from pipeline.trust.matrix import check_rows
 from pipeline.trust.roles import (
     ASSERT,
     INPUT,
@@ -31,7 +31,6 @@ from pipeline.trust.roles import (
     trust_sampling,
 )
 from pipeline.trust.rows import answers_of, problem_of, read_answers, samples_of
-from pipeline.trust.samples import ProblemSamples
 from pipeline.trust.schemas import TRUST_ROW
 from sandbox.types import Job, ProgramResult
 
@@ -101,18 +100,22 @@ class Check(Stage):
     reads = columns(TRUST_ROW, *PROBLEM.names, "samples")
     writes = columns(TRUST_ROW, "programs", "specs", "outputs", "checks", "cost")
 
+    def __init__(self, context: StageContext) -> None:
+        super().__init__(context)
+        self._counted_s = time.process_time()
+
     async def process(self, row: Row) -> Row:
-        """Stream the matrix to the sandbox; deciding takes time too, so it has a thread."""
+        """Stream the matrix to the sandbox; deciding takes time too, so it has a thread.
+
+        This process checks a few problems at the same time: what it used since the last one was
+        done is counted for the one that is done next.
+        """
         jobs = LoopJobs(self.sandbox, asyncio.get_running_loop())
-        rows, cost = await asyncio.to_thread(_check, samples_of(row), jobs)
+        rows, cost = await asyncio.to_thread(check_rows, samples_of(row), jobs)
+        now = time.process_time()
+        cost.cpu_s = now - self._counted_s + jobs.cpu_s
+        self._counted_s = now
         return {**rows, "cost": asdict(cost)}
-
-
-def _check(samples: ProblemSamples, jobs: "LoopJobs") -> tuple[Rows, Cost]:
-    before = time.thread_time()
-    rows, cost = check_rows(samples, jobs)
-    cost.cpu_s = time.thread_time() - before + jobs.cpu_s
-    return rows, cost
 
 
 class LoopJobs:
@@ -127,7 +130,7 @@ class LoopJobs:
         self.sandbox = sandbox
         self.loop = loop
         self.cpu_s = 0.0
-        """CPU seconds of all programs so far."""
+        """CPU seconds of all programs so far, with the sandboxes' own where these are counted."""
 
     def run_many(self, jobs: Iterable[Job]) -> Iterator[ProgramResult]:
         """Yield the results of the jobs as they finish."""
@@ -141,7 +144,8 @@ class LoopJobs:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 result = future.result()
-                self.cpu_s += result.cpu_s
+                whole = result.whole_cpu_s
+                self.cpu_s += result.cpu_s if whole is None else whole
                 yield result
 
 
