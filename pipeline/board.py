@@ -18,14 +18,9 @@ class Standing:
     at: dict[int, dict[str, int]] = field(default_factory=dict)
     """Chains in each stage now, by round and stage."""
 
-    def where(self) -> str:
-        """Return where chains are, such as ``round 2: 3 in Generate``."""
-        places = [
-            f"round {step}: " + ", ".join(f"{n} in {stage}" for stage, n in stages.items())
-            for step, stages in sorted(self.at.items())
-            if stages
-        ]
-        return "; ".join(places) or "no chain is in any stage"
+    def places(self) -> dict[str, dict[str, int]]:
+        """Return how many rows are in which stage, by round; rounds without any are left out."""
+        return {f"round {step}": stages for step, stages in sorted(self.at.items()) if stages}
 
 
 @ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import ray
 
-from conf import RunConfig, UserError
+from conf import RunConfig
 from pipeline.answerer import Answerer
 from pipeline.board import Board, Standing
 from pipeline.desk import KeeperHandle
@@ -19,6 +19,7 @@ from pipeline.progress import Progress
 from pipeline.round import CUT_OFF, is_suspended
 from pipeline.runfolder import RunFolder
 from pipeline.runner import Stalled, stream_chains
+from pipeline.status import Standstill, StandstillError
 from pipeline.tables import to_tables
 from sandbox.pool import SandboxPool
 from serve import replica_states
@@ -124,7 +125,8 @@ def make_chains(
         Why chains were left open and how many; null if none was.
 
     Raises:
-        UserError: nothing moved for ``stall_minutes``, or the disk is full.
+        StandstillError: nothing moved for ``stall_minutes``.
+        UserError: the disk is full.
     """
     board = Board.remote()  # type: ignore[attr-defined]
     watch = Watch(progress, board)
@@ -151,7 +153,9 @@ def make_chains(
                 _count(progress, chains)
     except Stalled:
         watch.read()
-        raise UserError(stall_reason(config, watch.standing, engine, describer)) from None
+        left_open = plan.chains - progress.finished.chains - not_begun - cut_off
+        answerers = {"engine": engine, "describer": describer}
+        raise StandstillError(standstill(config, watch.standing, left_open, answerers)) from None
     finally:
         writer.flush()
         watch.read()
@@ -162,21 +166,29 @@ def make_chains(
     return Stopped(spent_reason(config, keeper), not_begun=not_begun, cut_off=cut_off)
 
 
-def stall_reason(
+def standstill(
     config: RunConfig,
     standing: Standing,
-    engine: Answerer | None,
-    describer: Answerer | None = None,
-) -> str:
-    """Return why a run that stands still was stopped, and where its rows are."""
-    replicas = [
-        f"{name}: {replica_states(part.spec) if part.spec else 'none'}"
-        for name, part in (("engine replicas", engine), ("describer replicas", describer))
-        if part
-    ]
-    return (
-        f"no chain finished a round for stall_minutes={config.stall_minutes:g} while there was "
-        f"work ({standing.where()}; {'; '.join(replicas)}); the same command goes on"
+    open_rows: int,
+    answerers: Mapping[str, Answerer | None],
+) -> Standstill:
+    """Return where the rows of a run that stands still are, and how its engines are.
+
+    Args:
+        config: the run.
+        standing: what the board said last.
+        open_rows: rows that have not come out.
+        answerers: what answers, by its role; null where the run has none for a role.
+    """
+    return Standstill(
+        minutes=config.stall_minutes,
+        open_rows=open_rows,
+        stages=standing.places(),
+        replicas={
+            role: replica_states(each.spec) if each.spec else {}
+            for role, each in answerers.items()
+            if each
+        },
     )
 
 

@@ -13,9 +13,8 @@ from typing import IO, Any, TypeVar
 from conf import RunConfig, UserError
 from pipeline.compose import check_resumable, same_run, to_plain
 from pipeline.runfolder import BEGINNING, RunFolder
+from pipeline.status import is_finished
 
-STATUS = "status.json"
-FINISHED, STOPPED = "finished", "stopped"
 Inputs = dict[str, Any]
 """Identities of the models and digest of the problems."""
 
@@ -81,11 +80,6 @@ def folder_of_kind(
             fcntl.flock(lock, fcntl.LOCK_EX)
             folder.write_json(BEGINNING, {"config": to_plain(config), "inputs": inputs})
         yield folder, found is not None
-
-
-def is_finished(folder: RunFolder) -> bool:
-    """Tell whether a run came to its end."""
-    return folder.has(STATUS) and folder.read_json(STATUS)["state"] == FINISHED
 
 
 def _find_unfinished(config: RunConfig, inputs: Inputs) -> tuple[RunFolder, IO[str]] | None:

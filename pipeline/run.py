@@ -39,10 +39,11 @@ from pipeline.gpus import check_gpus, gpu_plan
 from pipeline.manifest import make_manifest
 from pipeline.plan import make_plan
 from pipeline.progress import Progress
-from pipeline.resuming import FINISHED, STATUS, STOPPED, resumed_config, run_folder
+from pipeline.resuming import resumed_config, run_folder
 from pipeline.roles import describing
 from pipeline.runfolder import RunFolder
 from pipeline.scores import score_run
+from pipeline.status import note_end, noting_status
 from pipeline.tables import open_chains
 from pipeline.tracking import Result, Tracking, tracked
 from pipeline.worked import unused_problems, with_example
@@ -73,7 +74,7 @@ def run(overrides: Sequence[str]) -> int:
     ):
         try:
             console.print(_opening(folder, goes_on and not config.resume), markup=False)
-            with tracked(config, folder.path, console) as tracking:
+            with noting_status(folder), tracked(config, folder.path, console) as tracking:
                 ChainJob(config, folder, models, problems, shown, tracking).run(console)
         except KeyboardInterrupt:
             console.print(f"\nInterrupted. {_how_to_go_on(folder)}", markup=False)
@@ -115,7 +116,7 @@ class ChainJob:
             if not self._is_complete(finished):
                 with keeping(journal_run(self.config, self.folder)) as keeper:
                     stopped = self._make_chains(console, cpus, finished, keeper)
-        self._note_status(stopped)
+        note_end(self.folder, stopped.reason if stopped else None)
         # Tokens per second make sense only when all tokens are of this start.
         self._report(console, None if finished else time.monotonic() - started, stopped)
 
@@ -220,11 +221,6 @@ class ChainJob:
             example=self.shown.example,
         )
         self.folder.write_json("manifest.json", manifest)
-
-    def _note_status(self, stopped: Stopped | None) -> None:
-        reason = stopped.reason if stopped else None
-        state = STOPPED if stopped else FINISHED
-        self.folder.write_json(STATUS, {"state": state, "reason": reason})
 
     def _report(self, console: Console, wall_s: float | None, stopped: Stopped | None) -> None:
         tables = read_run(self.folder.path)

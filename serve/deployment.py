@@ -80,13 +80,13 @@ def stop_engine(handle: EngineHandle) -> None:
     ray_serve.delete(handle.spec.app)
 
 
-def replica_states(spec: ClientSpec) -> str:
-    """Return what Ray Serve says of an engine's replicas, such as ``2 RUNNING, 1 STARTING``."""
+def replica_states(spec: ClientSpec) -> dict[str, int]:
+    """Return how many of an engine's replicas are in which state, by Ray Serve's names for it."""
     from ray import serve as ray_serve
 
     found = ray_serve.status().applications.get(spec.app)
     states = found.deployments[spec.deployment].replica_states if found else {}
-    return ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
+    return {str(getattr(state, "value", state)): count for state, count in states.items()}
 
 
 def app_name(config: RunConfig, model: ResolvedModel) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from conf import UserError
-from pipeline.resuming import is_finished
 from pipeline.runfolder import BEGINNING, SWEEP, RunFolder, make_free_folder
+from pipeline.status import is_finished
 from pipeline.sweep.points import Point
 
 RESULTS = "results.json"

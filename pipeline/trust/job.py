@@ -20,7 +20,7 @@ from pipeline.answerer import (
     starting,
 )
 from pipeline.board import Board
-from pipeline.chain import Watch, every_second, spent_reason, stall_reason
+from pipeline.chain import Watch, every_second, spent_reason, standstill
 from pipeline.checking import gold_check, label_tests
 from pipeline.cluster import ray_cluster
 from pipeline.compose import load_config
@@ -28,9 +28,10 @@ from pipeline.console import captured_output
 from pipeline.datasets import dataset_facts, load_problems
 from pipeline.desk import KeeperHandle, keeping
 from pipeline.manifest import make_manifest
-from pipeline.resuming import FINISHED, STATUS, STOPPED, folder_of_kind, resumed_config
+from pipeline.resuming import folder_of_kind, resumed_config
 from pipeline.runner import Stalled
 from pipeline.schemas import PROBLEM
+from pipeline.status import StandstillError, note_end, noting_status
 from pipeline.trust.folder import TrustFolder, TrustWriter, costs, without_suspended
 from pipeline.trust.plan import TrustPlan, make_trust_plan
 from pipeline.trust.progress import TrustProgress
@@ -70,7 +71,8 @@ def run_trust(overrides: Sequence[str]) -> int:
         try:
             found = "going on with" if goes_on else "run folder"
             console.print(f"{found} {folder.path}", markup=False)
-            TrustJob(config, folder, work, results).run(console)
+            with noting_status(folder):
+                TrustJob(config, folder, work, results).run(console)
         except KeyboardInterrupt:
             console.print(f"\nInterrupted. {_how_to_go_on(folder)}", markup=False)
             return INTERRUPTED
@@ -133,8 +135,7 @@ class TrustJob:
                 keeping(journal_run(self.config, self.folder)) as keeper,
             ):
                 stopped = self._check(open_, console, cpus, keeper)
-        state = STOPPED if stopped else FINISHED
-        self.folder.write_json(STATUS, {"state": state, "reason": stopped})
+        note_end(self.folder, stopped)
         if stopped:
             console.print(f"PARTIAL RESULT: {stopped}. {_how_to_go_on(self.folder)}", markup=False)
         show_results(self.folder, self.config, self.results, console, stopped=stopped)
@@ -192,7 +193,10 @@ class TrustJob:
                     progress.finished.chains += kept.num_rows
         except Stalled:
             watch.read()
-            raise UserError(stall_reason(self.config, watch.standing, engine)) from None
+            left_open = plan.chains - progress.finished.chains - suspended
+            raise StandstillError(
+                standstill(self.config, watch.standing, left_open, {"engine": engine})
+            ) from None
         finally:
             writer.flush()
             watch.read()

@@ -151,3 +151,10 @@ def test_a_run_that_nothing_moves_stops_with_the_reason(ray_session, tmp_path):
     words = ["serve=fake", f"dataset.path={data}", f"runs_dir={tmp_path / 'runs'}"]
     with pytest.raises(UserError, match=r"round 0: 1 in Generate; engine replicas: 1 RUNNING"):
         run([*words, "chain.length=1", "stall_minutes=0.1"])
+    status = json.loads((only_run(tmp_path / "runs") / "status.json").read_text())
+    assert status["standstill"] == {
+        "minutes": 0.1,
+        "open_rows": 1,
+        "stages": {"round 0": {"Generate": 1}},
+        "replicas": {"engine": {"RUNNING": 1}},
+    }

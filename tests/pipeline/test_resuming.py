@@ -4,13 +4,8 @@ import pytest
 
 from conf import UserError
 from pipeline.compose import load_config, to_plain
-from pipeline.resuming import (
-    FINISHED,
-    STATUS,
-    STOPPED,
-    resumed_config,
-    run_folder,
-)
+from pipeline.resuming import resumed_config, run_folder
+from pipeline.status import FINISHED, STATUS, STOPPED
 
 INPUTS = {"model": "m", "dataset": "d"}
 
