@@ -14,12 +14,14 @@ from sandbox.types import Job, ProgramResult
 BATCH_S = 0.05
 
 
-@ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)
+@ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=0)
 class SandboxActor:
     """Runs programs one at a time.
 
     A job of an actor that dies is run again by the pool, on any of them: programs are deterministic
-    and leave nothing behind, so that neither loses nor doubles anything.
+    and leave nothing behind, so that neither loses nor doubles anything. Ray must not retry by
+    itself: a call would wait for this actor's next life, which may find no CPU for ever when its
+    node is gone.
     """
 
     def __init__(self, config: SandboxConfig) -> None:

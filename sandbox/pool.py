@@ -24,6 +24,8 @@ WAITING_PER_ACTOR = 2
 LARGEST_BATCH = 16
 AWAY_S = 2.0
 """How long an actor that did not answer is left alone."""
+CHECK_S = 5.0
+"""After how long an actor is asked whether it is still there."""
 
 
 class SandboxPool:
@@ -76,13 +78,33 @@ class SandboxPool:
                 await asyncio.sleep(pause)
             self._waiting[index] += 1
             try:
-                result: ProgramResult = await self._send(index, "run", job)
+                result = await self._ask(index, job)
             except ray.exceptions.RayActorError:
                 self._away_until[index] = time.monotonic() + AWAY_S
             else:
                 return result
             finally:
                 self._waiting[index] -= 1
+
+    async def _ask(self, index: int, job: Job) -> ProgramResult:
+        """Return an actor's answer.
+
+        Ray may forget a call that it takes just when it learns that the actor's node is gone: that
+        call neither ends nor fails. Whether the actor is there is therefore asked again and again;
+        as it works on one call after another, its answer to that is no news for the first.
+        """
+        answer = asyncio.ensure_future(self._send(index, "run", job))
+        check: asyncio.Future[Any] | None = None
+        try:
+            while not (await asyncio.wait({answer}, timeout=CHECK_S))[0]:
+                check = asyncio.ensure_future(self._send(index, "isolation"))
+                await asyncio.wait({answer, check}, return_when=asyncio.FIRST_COMPLETED)
+                if not answer.done():
+                    await check
+            return await answer
+        finally:
+            for waiting in filter(None, (answer, check)):
+                waiting.cancel()
 
     def run_many(self, jobs: Iterable[Job]) -> Iterator[ProgramResult]:
         """Yield the results of the jobs as they finish; jobs are taken as actors become free.
@@ -123,10 +145,8 @@ class SandboxPool:
             key=lambda index: (max(self._away_until[index], now), self._waiting[index]),
         )
 
-    def _send(self, index: int, method: str, work: Job | list[Job]) -> Any:
-        # Without Ray's own retries, which would wait for this actor and no other.
-        call = getattr(self._actors[index], method).options(max_task_retries=0)
-        return call.remote(work)
+    def _send(self, index: int, method: str, *work: Job | list[Job]) -> Any:
+        return getattr(self._actors[index], method).remote(*work)
 
     def close(self) -> None:
         """End the actors and everything under them."""

@@ -82,6 +82,54 @@ async def test_a_dead_actor_s_jobs_are_run_again_and_none_is_doubled(pool):
     assert [r.outcomes[0].encoding for r in results] == [str(2 * i) for i in range(6)]
 
 
+class Method:
+    """What a handle has for each method of its actor."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def remote(self, *work):
+        return self.answer(*work)
+
+
+class Handle:
+    def __init__(self, run, isolation):
+        self.run, self.isolation = Method(run), Method(isolation)
+
+
+async def test_a_job_that_ray_forgot_is_run_by_another_actor(monkeypatch):
+    from ray.exceptions import ActorUnavailableError
+
+    async def forget(job):
+        await asyncio.Event().wait()
+
+    async def refuse():
+        raise ActorUnavailableError("its node is gone", None)
+
+    async def answer(job):
+        return f"result of {job.job_id}"
+
+    monkeypatch.setattr("sandbox.pool.CHECK_S", 0.01)
+    two = SandboxPool([Handle(forget, refuse), Handle(answer, refuse)], {})
+    assert await two.run(job(1)) == "result of job 1"
+
+
+async def test_a_job_that_takes_long_is_waited_for(monkeypatch):
+    checks = []
+
+    async def answer_late(job):
+        while len(checks) < 3:
+            await asyncio.sleep(0)
+        return f"result of {job.job_id}"
+
+    async def answer_check():
+        checks.append("here")
+
+    monkeypatch.setattr("sandbox.pool.CHECK_S", 0.01)
+    one = SandboxPool([Handle(answer_late, answer_check)], {})
+    assert await one.run(job(1)) == "result of job 1"
+
+
 def test_a_pool_travels_to_other_actors(pool):
     import ray
 
