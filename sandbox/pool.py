@@ -93,7 +93,7 @@ class SandboxPool:
         call neither ends nor fails. Whether the actor is there is therefore asked again and again;
         as it works on one call after another, its answer to that is no news for the first.
         """
-        answer = asyncio.ensure_future(self._send(index, "run", job))
+        answer: asyncio.Future[ProgramResult] = asyncio.ensure_future(self._send(index, "run", job))
         check: asyncio.Future[Any] | None = None
         try:
             while not (await asyncio.wait({answer}, timeout=CHECK_S))[0]:
