@@ -75,12 +75,16 @@ class TrustConfig:
     """File to write a model to, fitted on this run's labelled programs; with ``trust.model``, that
     model recalibrated on them."""
     shown: int = 10
-    """Problems that the report shows with their specs; ``answers.json`` has all."""
+    """Problems that the report shows one by one; the files have all."""
+    explained: int = 3
+    """Specs that are shown with each answer."""
 
     def __post_init__(self) -> None:
         at_least("trust.k", self.k, 1)
         at_least("trust.spec_k", self.specs, 1)
         at_least("trust.specs_a_text", self.specs_a_text, 1)
+        at_least("trust.shown", self.shown, 0)
+        at_least("trust.explained", self.explained, 0)
         one_of("trust.inputs", self.inputs, INPUTS)
         if not 0 <= self.threshold <= 1:
             raise UserError(f"trust.threshold is a probability, got {self.threshold:g}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from rich import box
@@ -12,11 +13,12 @@ from rich.text import Text
 from analysis.intervals import exact_interval, wilson_interval
 from analysis.trust.answers import has_labels
 
-WIDEST_SOURCE = 76
+WIDEST = 160
 
 
 def render_answers(
     answers: pl.DataFrame,
+    explanations: pl.DataFrame,
     problems: pl.DataFrame,
     files: Mapping[str, Path],
     *,
@@ -27,6 +29,8 @@ def render_answers(
 
     Args:
         answers: schema ``ANSWERS``.
+        explanations: the specs shown with the answers: schema ``EXPLANATIONS``, with examples of
+            ``args`` and ``value``.
         problems: the run's table of that name.
         files: what lies where, by a word or two.
         shown: problems to show one by one.
@@ -36,6 +40,7 @@ def render_answers(
     parts += list(_endings(problems))
     if answers.height:
         parts += [_each(answers.head(shown)), _figures(answers)]
+        parts += list(_explained(answers.filter("answered").head(shown), explanations))
         if answers.height > shown:
             parts.append(Text(f"{answers.height - shown} more problems: see the answers' file"))
     parts += [Text(line) for line in (*_cost(problems), *notes)]
@@ -67,6 +72,30 @@ def _each(answers: pl.DataFrame) -> Table:
             {None: "unknown", True: "yes", False: "no"}[row["correct"]],
         )
     return table
+
+
+def _explained(answers: pl.DataFrame, explanations: pl.DataFrame) -> Iterator[Text]:
+    """Yield what speaks for each answer: its specs, and inputs on which they were tested."""
+    if answers.height:
+        yield Text("Specs that tell the chosen program from the others", style="bold")
+    for problem, program in answers.select("problem_id", "program_id").iter_rows():
+        specs = explanations.filter(pl.col("problem_id") == problem)
+        yield Text(f"{problem} {program}" + ("" if specs.height else ": none"))
+        for spec in specs.iter_rows(named=True):
+            yield Text("\n".join(_spec(spec)))
+
+
+def _spec(spec: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {spec['rank']}. {_short(spec['source'])}"
+    on = "" if spec["kind"] == "io" else f", holds on {spec['tested_on']} inputs"
+    yield f"     {spec['kind']}, log ratio {spec['criterion']:.2f}, sampled {spec['samples']}x{on}"
+    for example in spec["examples"]:
+        yield f"     ({_short(example['args'])}) -> {_short(example['value'])}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= WIDEST else line[:WIDEST] + "..."
 
 
 def _figures(answers: pl.DataFrame) -> RenderableType:

@@ -82,9 +82,12 @@ def explain(
 
 
 def beliefs(scored: pl.DataFrame) -> pl.DataFrame:
-    """Return one row a distinct program: ``probability``, ``weight`` (samples), ``belief``."""
+    """Return one row a distinct program: ``probability``, ``weight`` (samples), ``belief``.
+
+    Samples of one program have one score.
+    """
     programs = scored.group_by(KEY, maintain_order=True).agg(
-        probability=pl.col("score").mean(), weight=pl.len().cast(pl.Float64)
+        probability=pl.first("score"), weight=pl.len().cast(pl.Float64)
     )
     return programs.with_columns(belief=pl.col("probability") * pl.col("weight"))
 

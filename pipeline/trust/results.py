@@ -12,6 +12,8 @@ from analysis.trust.features import choose_features
 from analysis.trust.keeping import KeptModel
 from analysis.trust.tables import read_matrix
 from conf import RunConfig, UserError
+from pipeline.runfolder import write_parquet
+from pipeline.trust.explaining import explain_answers
 from pipeline.trust.folder import TrustFolder
 
 
@@ -70,18 +72,23 @@ def show_results(
     threshold = config.trust.threshold if results.model else None
     answers = answer_problems(tables, scored, threshold=threshold)
     made = folder.write_json("answers.json", answers.to_dicts())
+    explanations = explain_answers(tables, scored, answers, most=config.trust.explained)
+    explained = folder.path / "explanations.parquet"
+    write_parquet(explanations.to_arrow(), explained)
     figures = folder.write_json(
         "metrics.json", {"job": "trust", **summarize(answers), "partial": stopped}
     )
     files = {
         "tables": folder.path,
         "answers": made,
+        "explained": explained,
         "figures": figures,
         "made of": folder.path / "manifest.json",
         "log": folder.path / "run.log",
     }
     notes = tuple(_notes(scored, results))
-    console.print(render_answers(answers, problems, files, shown=config.trust.shown, notes=notes))
+    shown = config.trust.shown
+    console.print(render_answers(answers, explanations, problems, files, shown=shown, notes=notes))
 
 
 def _notes(scored: pl.DataFrame, results: Results) -> list[str]:
