@@ -12,7 +12,7 @@ from pipeline.breaks import BREAK_COMMANDS
 from pipeline.commands import Command
 from pipeline.launchers import LAUNCH_COMMANDS
 from pipeline.stored import STORED_COMMANDS
-from pipeline.trust.command import TRUST_COMMANDS
+from pipeline.trust.command import TRUST_COMMANDS, describe_it, is_trust, show_prompts
 
 USAGE_ERROR = 2
 READER_LEFT = 141
@@ -93,6 +93,8 @@ def _describe(words: list[str]) -> int:
     from pipeline.plan import local_cpus, make_plan
     from pipeline.sweep import is_sweep
 
+    if is_trust(words):
+        return describe_it(words[1:])
     if is_sweep(words):
         return _describe_sweep(words)
     probe = "probe=true" in words
@@ -134,6 +136,8 @@ def _describe_sweep(words: list[str]) -> int:
 def _prompts(words: list[str]) -> int:
     from pipeline.preview import preview
 
+    if is_trust(words):
+        return show_prompts(words[1:])
     for line in preview(["dataset.limit=1", *words]):
         print(line)
     return 0
@@ -213,8 +217,9 @@ Groups (in conf/): model, dataset, prompt, serve, engine, chain, sandbox, cluste
         "print what a run would do, then stop",
         """usage: ./launch.sh describe [key=value ...]
 
-Takes the same keys as run. Prints the stages with the columns they read and write, the
-resources, the number of requests and tokens, and whether the CPUs suffice; starts nothing.
+Takes the same keys as run; `describe trust ...` describes the trust job. Prints the stages with
+the columns they read and write, the resources, the number of requests and tokens, and whether
+the CPUs suffice; starts nothing.
 
   ./launch.sh describe probe=true    also makes 1 % of the chains (at least 4) on the real engine,
                                      throws them away, and says what all will cost and take
@@ -225,7 +230,8 @@ resources, the number of requests and tokens, and whether the CPUs suffice; star
         "print exactly what will be sent, then stop",
         """usage: ./launch.sh prompts [model=CARD] [dataset=NAME] [key=value ...]
 
-Takes the same keys as run. Prints the requests of steps 0 and 1 for the first problem
+Takes the same keys as run; `prompts trust ...` shows the requests of the trust job. Prints the
+requests of steps 0 and 1 for the first problem
 (dataset.limit=N for more), as the model's own template and tokenizer make them, with their
 number of tokens and stop strings. Where a run would show the model's own program or
 description, the data set's stands in. Without its tokenizer a prompt is shown unrendered.""",

@@ -1,8 +1,11 @@
 """What a run would do, in plain text: stages, columns, resources, requests, CPUs."""
 
+from collections.abc import Sequence
+
 from conf import RunConfig
 from pipeline.gpus import describe_gpus, gpu_plan
 from pipeline.plan import ChainPlan, describe_columns
+from pipeline.stages import Stage
 
 
 def describe(config: RunConfig, plan: ChainPlan) -> str:
@@ -20,10 +23,23 @@ def most_tokens(config: RunConfig, plan: ChainPlan) -> int:
 
 
 def _stages(plan: ChainPlan) -> list[str]:
-    lines = [f"Stages ({_operators(plan)} rounds, each one Ray Data operator):"]
     rounds = [("round 0", plan.rounds[0]), (f"rounds 1-{plan.length}", plan.rounds[1])]
     if plan.afterwards:
         rounds.append(("of chains that have ended", plan.afterwards))
+    return describe_stages(rounds, operators=_operators(plan))
+
+
+def describe_stages(
+    rounds: Sequence[tuple[str, Sequence[type[Stage]]]], *, operators: int
+) -> list[str]:
+    """Return the lines that say what each round's stages read and write.
+
+    Args:
+        rounds: title and stages.
+        operators: how many there are in all; a title may stand for several.
+    """
+    many = "round" if operators == 1 else "rounds"
+    lines = [f"Stages ({operators} {many}, each one Ray Data operator):"]
     for title, round_ in rounds:
         lines.append(f"  {title}")
         for stage in round_:
@@ -39,19 +55,31 @@ def _operators(plan: ChainPlan) -> int:
 
 
 def _resources(config: RunConfig, plan: ChainPlan) -> list[str]:
-    engine, budget = config.engine, plan.budget
-    gpus = engine.tensor_parallel_size if engine.gpus_per_replica else 0
+    budget = plan.budget
     return [
         "Resources:",
-        f"  engine     {engine.replicas} replica(s) of {config.model.label}"
-        f" ({config.serve.backend}), {engine.cpus_per_replica:g} CPUs and {gpus} GPUs each",
-        *_describer(config, gpus),
+        describe_engine(config),
+        *_describer(config, _gpus_each(config)),
         f"  sandbox    {plan.sandbox_actors} actor(s), {config.cluster.sandbox_cpus:g} CPUs each,"
         f" isolation {config.sandbox.isolation}",
         f"  stages     {_operators(plan)} actor(s), {config.cluster.stage_cpus:g} CPUs each",
         f"  GPUs       {describe_gpus(gpu_plan(config))}",
         f"  CPUs       {budget.needed:g} needed, {budget.available:g} available: enough",
     ]
+
+
+def describe_engine(config: RunConfig) -> str:
+    """Return the line that says what answers."""
+    engine = config.engine
+    return (
+        f"  engine     {engine.replicas} replica(s) of {config.model.label}"
+        f" ({config.serve.backend}), {engine.cpus_per_replica:g} CPUs and"
+        f" {_gpus_each(config)} GPUs each"
+    )
+
+
+def _gpus_each(config: RunConfig) -> int:
+    return config.engine.tensor_parallel_size if config.engine.gpus_per_replica else 0
 
 
 def _describer(config: RunConfig, gpus: float) -> list[str]:

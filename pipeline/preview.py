@@ -14,7 +14,7 @@ from pipeline.records import Problem
 from pipeline.roles import GENERATE, ROLES, SUMMARIZE, make_book, make_sampling, model_of_role
 from pipeline.state import entry_name, shown_header, shown_program
 from pipeline.worked import unused_problems, with_example
-from serve.messages import Prompt
+from serve.messages import Prompt, Sampling
 from serve.rendering import render
 from serve.tokenizer import load_tokenizer
 
@@ -46,7 +46,7 @@ def preview(overrides: Sequence[str]) -> Iterator[str]:
     readers = {role: Reader.of(config, role) for role in ROLES}
     for problem in asked[: config.dataset.limit]:
         for question in questions(problem, config):
-            yield from _show(question, config, readers[question.role])
+            yield from show_request(_request(question, config), readers[question.role])
 
 
 def questions(problem: Problem, config: RunConfig) -> Iterator[Question]:
@@ -98,23 +98,48 @@ class Reader:
             return cls(None, str(error))
 
 
-def _show(question: Question, config: RunConfig, reader: Reader) -> Iterator[str]:
-    book, sampling = make_book(config, question.role), make_sampling(config, question.role)
-    yield f"{question.problem_id}, step {question.step}, {question.role}: {_who(book)}"
-    if question.stands_in:
-        yield f"(with {question.stands_in})"
+@dataclass(frozen=True)
+class Request:
+    """One request, with all that showing it needs."""
+
+    title: str
+    prompt: Prompt
+    book: PromptBook
+    sampling: Sampling
+    template: str
+    """What the prompt was made from, if marks of the model stand in it."""
+    stands_in: str = ""
+
+
+def show_request(request: Request, reader: Reader) -> Iterator[str]:
+    """Yield the lines that show a request as its model reads it."""
+    book, sampling = request.book, request.sampling
+    yield f"{request.title}: {_who(book)}"
+    if request.stands_in:
+        yield f"(with {request.stands_in})"
     yield RULE
-    text, size = _read(question.prompt, book, reader)
+    text, size = _read(request.prompt, book, reader)
     yield text
     yield RULE
     stops = " ".join(map(repr, sampling.stop)) or "none but the model's own end"
     yield f"{size}; at most {sampling.max_tokens} to answer; stops: {stops}"
-    template = {
-        GENERATE: book.config.generate_user,
-        SUMMARIZE: book.config.summarize_user,
-    }[question.role]
-    yield from _doubts(book, template, reader)
-    yield f"key {question.prompt.key()}\n"
+    yield from _doubts(book, request.template, reader)
+    yield f"key {request.prompt.key()}\n"
+
+
+def _request(question: Question, config: RunConfig) -> Request:
+    book = make_book(config, question.role)
+    return Request(
+        title=f"{question.problem_id}, step {question.step}, {question.role}",
+        prompt=question.prompt,
+        book=book,
+        sampling=make_sampling(config, question.role),
+        template={
+            GENERATE: book.config.generate_user,
+            SUMMARIZE: book.config.summarize_user,
+        }[question.role],
+        stands_in=question.stands_in,
+    )
 
 
 def _who(book: PromptBook) -> str:

@@ -10,10 +10,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from analysis.intervals import exact_interval, wilson_interval
-from analysis.trust.answers import has_labels
+from analysis.intervals import Estimate
+from analysis.trust.answers import has_labels, right_shares
 
 WIDEST = 160
+_SHARES = {
+    "answered_right": "right among the answers given",
+    "chosen_right": "right among all chosen",
+    "random_right": "right if one were drawn at random",
+    "any_right": "problems with a right program among the samples",
+}
 
 
 def render_answers(
@@ -102,23 +108,16 @@ def _figures(answers: pl.DataFrame) -> RenderableType:
     given = answers.filter("answered")
     lines = [f"answered {given.height} of {answers.height} problems"]
     if has_labels(answers):
-        lines += [
-            _share("right among the answers given", given["correct"]),
-            _share("right among all chosen", answers["correct"]),
-            _share("right if one were drawn at random", answers["right_share"]),
-            _share("problems with a right program among the samples", answers["solvable"]),
-        ]
+        shares = right_shares(answers)
+        lines += [_share(text, shares[name]) for name, text in _SHARES.items()]
     return Text("\n".join(lines))
 
 
-def _share(what: str, column: pl.Series) -> str:
-    known = column.drop_nulls().cast(pl.Float64)
-    n, total = len(known), float(known.sum())
-    if not n:
+def _share(what: str, share: Estimate) -> str:
+    if share.value is None or share.low is None or share.high is None:
         return f"{what}: -"
-    binary = bool(known.is_in([0.0, 1.0]).all())
-    low, high = exact_interval(round(total), n) if binary else wilson_interval(total, n)
-    return f"{what}: {100 * total / n:.1f} % ({100 * low:.1f}-{100 * high:.1f}), n = {n}"
+    ends = f"{100 * share.low:.1f}-{100 * share.high:.1f}"
+    return f"{what}: {100 * share.value:.1f} % ({ends}), n = {share.n}"
 
 
 def _cost(problems: pl.DataFrame) -> Iterator[str]:

@@ -1,8 +1,11 @@
 """What a run answers: each problem's chosen program, its probability, or that it declines."""
 
-import numpy as np
+from dataclasses import asdict
+from typing import Any
+
 import polars as pl
 
+from analysis.intervals import Estimate, exact_interval, wilson_interval
 from analysis.trust.features import sample_features
 from analysis.trust.keeping import KeptModel
 from analysis.trust.tables import TrustTables
@@ -82,20 +85,38 @@ def has_labels(answers: pl.DataFrame) -> bool:
     return answers["correct"].null_count() < answers.height
 
 
-def summarize(answers: pl.DataFrame) -> dict[str, float | int | None]:
-    """Return the figures of a run's answers; what needs labels is null without them."""
+def summarize(answers: pl.DataFrame) -> dict[str, Any]:
+    """Return the figures of a run's answers; shares that need labels are null without them."""
     given = answers.filter("answered")
     return {
         "problems": answers.height,
         "answered": given.height,
         "declined": answers.height - given.height,
-        "chosen_right": _mean(answers["correct"]),
-        "answered_right": _mean(given["correct"]),
-        "random_right": _mean(answers["right_share"]),
-        "any_right": _mean(answers["solvable"]),
+        "shares": {name: asdict(share) for name, share in right_shares(answers).items()},
     }
 
 
-def _mean(column: pl.Series) -> float | None:
-    known = column.drop_nulls().cast(pl.Float64).to_numpy()
-    return float(np.mean(known)) if len(known) else None
+def right_shares(answers: pl.DataFrame) -> dict[str, Estimate]:
+    """Return shares of problems with 95 % intervals.
+
+    ``answered_right``: of the answers given; ``chosen_right``: of all chosen programs;
+    ``random_right``: of programs drawn at random; ``any_right``: of problems with a right program
+    among the samples.
+    """
+    return {
+        "answered_right": _share(answers.filter("answered")["correct"]),
+        "chosen_right": _share(answers["correct"]),
+        "random_right": _share(answers["right_share"]),
+        "any_right": _share(answers["solvable"]),
+    }
+
+
+def _share(column: pl.Series) -> Estimate:
+    known = column.drop_nulls().cast(pl.Float64)
+    n, total = len(known), float(known.sum())
+    if not n:
+        return Estimate(None, None, None, 0, len(column))
+    binary = bool(known.is_in([0.0, 1.0]).all())
+    low, high = exact_interval(round(total), n) if binary else wilson_interval(total, n)
+    method = "exact" if binary else "wilson"
+    return Estimate(total / n, low, high, n, len(column), method)

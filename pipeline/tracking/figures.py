@@ -71,9 +71,10 @@ def _estimates(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
         for name, value in scores.items():
             if name != _STEP:
                 yield f"{name}_{scores[_STEP]}", value
-    for name, value in metrics.get("endless", {}).items():
-        if isinstance(value, Mapping):
-            yield f"endless/{name}", value
+    for part in ("endless", "shares"):
+        for name, value in metrics.get(part, {}).items():
+            if isinstance(value, Mapping):
+                yield f"{part}/{name}", value
 
 
 def _spread(name: str, estimate: Mapping[str, Any]) -> dict[str, float]:

@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 
 from pipeline.schemas import RUN_TABLES
 from pipeline.tracking.figures import told_config
+from pipeline.trust.schemas import TRUST_RUN_TABLES
 
 WHOLE = ("metrics.json", "metrics.jsonl", "events.jsonl")
-ALSO_WITH_TEXTS = ("manifest.json", "run.log")
+ALSO_WITH_TEXTS = ("manifest.json", "run.log", "answers.json", "explanations.parquet")
 _FREE_WORDS = ("message", "load_message", "error_message")
 
 
@@ -32,9 +33,9 @@ def pack(folder: Path, scratch: Path, *, texts: bool) -> Iterator[tuple[str, Pat
             yield name, folder / name
     if not texts:
         yield "manifest.json", _write_manifest(folder, scratch)
-    for table, schema in RUN_TABLES.items():
+    for table in RUN_TABLES | TRUST_RUN_TABLES:
         for shard in sorted((folder / table).glob("*.parquet")):
-            path = shard if texts else _write_shard(shard, scratch / table, schema)
+            path = shard if texts else _write_shard(shard, scratch / table)
             yield f"{table}/{shard.name}", path
 
 
@@ -63,8 +64,9 @@ def told_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _write_shard(shard: Path, target: Path, schema: pa.Schema) -> Path:
+def _write_shard(shard: Path, target: Path) -> Path:
     target.mkdir(exist_ok=True)
     path = target / shard.name
-    pq.write_table(pq.read_table(shard, columns=plain_columns(schema)), path, compression="zstd")
+    columns = plain_columns(pq.read_schema(shard))
+    pq.write_table(pq.read_table(shard, columns=columns), path, compression="zstd")
     return path

@@ -24,7 +24,7 @@ class Remote(Protocol):
     def live(self, number: int, figures: Mapping[str, float]) -> None:
         """Send figures; numbers ascend over all starts of the run."""
 
-    def finish(self, metrics: Mapping[str, Any], broken: pl.DataFrame) -> None:
+    def finish(self, metrics: Mapping[str, Any], broken: pl.DataFrame | None) -> None:
         """Send the scores, the broken chains and the folder."""
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class Service:
         """Send figures some time."""
         self._submit(lambda: self._remote.live(number, figures))
 
-    def finish(self, metrics: Mapping[str, Any], broken: pl.DataFrame) -> None:
+    def finish(self, metrics: Mapping[str, Any], broken: pl.DataFrame | None) -> None:
         """Send what the run came to."""
         self._wait(lambda: self._remote.finish(metrics, broken))
 

@@ -22,6 +22,7 @@ from pipeline.tracking.lines import Lines
 from pipeline.tracking.service import Service
 
 METRICS, EVENTS = "metrics.jsonl", "events.jsonl"
+_COUNTED = ("chains", "problems")
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Result:
 
     metrics: Mapping[str, Any]
     """The content of ``metrics.json``."""
-    broken: pl.DataFrame
-    """Where chains broke, schema ``analysis.broken.BROKEN``."""
+    broken: pl.DataFrame | None = None
+    """Where chains broke, schema ``analysis.broken.BROKEN``; null where there are no chains."""
 
 
 class Tracking:
@@ -94,7 +95,8 @@ class Tracking:
         figures = score_figures(result.metrics)
         with self._guard:
             self._metrics.append({f"scores/{name}": value for name, value in figures.items()})
-            self._events.append({"event": "scored", "chains": result.metrics.get("chains")})
+            counted = {key: result.metrics[key] for key in _COUNTED if key in result.metrics}
+            self._events.append({"event": "scored", **counted})
         if self._service:
             self._service.finish(result.metrics, result.broken)
 

@@ -99,16 +99,13 @@ class WandbRun:
         """Send a line of live figures."""
         self._run.log({f"live/{name}": value for name, value in figures.items()}, step=number)
 
-    def finish(self, metrics: Mapping[str, Any], broken: pl.DataFrame) -> None:
+    def finish(self, metrics: Mapping[str, Any], broken: pl.DataFrame | None) -> None:
         """Send scores by step, the summary, the broken chains and the folder; wait for it all."""
-        import wandb
-
         for row in step_figures(metrics):
             self._run.log({f"step/{name}": value for name, value in row.items()})
         self._run.summary.update(score_figures(metrics))
-        table = broken_table(broken, texts=self._config.texts)
-        columns, rows = table.columns, [list(row) for row in table.iter_rows()]
-        self._run.log({"broken": wandb.Table(columns=columns, data=rows)})
+        if broken is not None:
+            self._log_broken(broken_table(broken, texts=self._config.texts))
         self._run.log_artifact(self._artifact())
         self.close()
 
@@ -117,6 +114,12 @@ class WandbRun:
         if self._run is not None:
             run, self._run = self._run, None
             run.finish()
+
+    def _log_broken(self, table: pl.DataFrame) -> None:
+        import wandb
+
+        columns, rows = table.columns, [list(row) for row in table.iter_rows()]
+        self._run.log({"broken": wandb.Table(columns=columns, data=rows)})
 
     def _artifact(self) -> Any:
         import wandb

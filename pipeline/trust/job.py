@@ -32,6 +32,7 @@ from pipeline.resuming import folder_of_kind, resumed_config
 from pipeline.runner import Stalled
 from pipeline.schemas import PROBLEM
 from pipeline.status import StandstillError, note_end, noting_status
+from pipeline.tracking import Result, Tracking, tracked
 from pipeline.trust.folder import TrustFolder, TrustWriter, costs, without_suspended
 from pipeline.trust.plan import TrustPlan, make_trust_plan
 from pipeline.trust.progress import TrustProgress
@@ -71,8 +72,11 @@ def run_trust(overrides: Sequence[str]) -> int:
         try:
             found = "going on with" if goes_on else "run folder"
             console.print(f"{found} {folder.path}", markup=False)
-            with noting_status(folder):
-                TrustJob(config, folder, work, results).run(console)
+            with (
+                noting_status(folder),
+                tracked(config, folder.path, console) as tracking,
+            ):
+                TrustJob(config, folder, work, results, tracking).run(console)
         except KeyboardInterrupt:
             console.print(f"\nInterrupted. {_how_to_go_on(folder)}", markup=False)
             return INTERRUPTED
@@ -121,6 +125,7 @@ class TrustJob:
     folder: TrustFolder
     work: Work
     results: Results
+    tracking: Tracking
 
     def run(self, console: Console) -> None:
         """Check the problems that are still to be checked, and show what is answered."""
@@ -138,7 +143,9 @@ class TrustJob:
         note_end(self.folder, stopped)
         if stopped:
             console.print(f"PARTIAL RESULT: {stopped}. {_how_to_go_on(self.folder)}", markup=False)
-        show_results(self.folder, self.config, self.results, console, stopped=stopped)
+        metrics = show_results(self.folder, self.config, self.results, console, stopped=stopped)
+        if metrics:
+            self.tracking.scored(self.folder.read_json("manifest.json"), Result(metrics))
         if not finished:
             minutes, seconds = divmod(round(time.monotonic() - started), 60)
             console.print(f"Took {minutes}:{seconds:02d} minutes", markup=False)
@@ -156,9 +163,9 @@ class TrustJob:
             plan = replace(plan, chains=rows.num_rows)
             with self._engine(console, keeper) as engine:
                 self._write_manifest(engine, sandbox.isolation, left_out)
-                progress = TrustProgress(
-                    console, plan, already=self.work.rows.num_rows - rows.num_rows
-                )
+                self.tracking.begin(self.folder.read_json("manifest.json"))
+                already = self.work.rows.num_rows - rows.num_rows
+                progress = TrustProgress(console, plan, already=already, listen=self.tracking.live)
                 return self._stream(rows, plan, engine, keeper, sandbox, progress)
 
     def _stream(

@@ -16,3 +16,19 @@ class TrustProgress(Progress):
             parts.append(f"sampled {self.already + sampled}")
             parts.append(f"{self._tokens_per_s(standing):.0f} tokens/s")
         return " | ".join(parts)
+
+    def figures(self, standing: Standing) -> dict[str, float]:
+        """Return what the line says, by name."""
+        done: dict[str, float] = {
+            "problems_checked": self.already + self.finished.chains,
+            "problems": self.already + self.plan.chains,
+        }
+        if not self.plan.length:
+            return done
+        return {
+            **done,
+            "problems_sampled": self.already + standing.steps_done[0],
+            "requests": standing.requests,
+            "tokens": standing.tokens,
+            "tokens_per_s": round(self._tokens_per_s(standing), 3),
+        }

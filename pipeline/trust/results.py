@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from rich.console import Console
@@ -48,7 +49,7 @@ def show_results(
     console: Console,
     *,
     stopped: str | None = None,
-) -> None:
+) -> dict[str, Any] | None:
     """Write ``answers.json`` and ``metrics.json``, show them, and fit a model if one is wanted.
 
     Args:
@@ -58,12 +59,15 @@ def show_results(
         console: where they are shown.
         stopped: why the run is not complete; null if it is.
 
+    Returns:
+        What stands in ``metrics.json``; null where no problem is finished.
+
     Raises:
         UserError: the engine has not answered about any problem.
     """
     if not any((folder.path / "problems").glob("*.parquet")):
         console.print("no problem is finished yet", markup=False)
-        return
+        return None
     problems = pl.read_parquet(folder.path / "problems" / "*.parquet")
     if not problems["stop_reason"].null_count():
         raise UserError(f"no problem has programs: {problems['message'][0]}")
@@ -75,9 +79,8 @@ def show_results(
     explanations = explain_answers(tables, scored, answers, most=config.trust.explained)
     explained = folder.path / "explanations.parquet"
     write_parquet(explanations.to_arrow(), explained)
-    figures = folder.write_json(
-        "metrics.json", {"job": "trust", **summarize(answers), "partial": stopped}
-    )
+    metrics = {"job": "trust", **summarize(answers), "partial": stopped}
+    figures = folder.write_json("metrics.json", metrics)
     files = {
         "tables": folder.path,
         "answers": made,
@@ -89,6 +92,7 @@ def show_results(
     notes = tuple(_notes(scored, results))
     shown = config.trust.shown
     console.print(render_answers(answers, explanations, problems, files, shown=shown, notes=notes))
+    return metrics
 
 
 def _notes(scored: pl.DataFrame, results: Results) -> list[str]:

@@ -4,7 +4,13 @@ import polars as pl
 import pytest
 from matrix_cases import make_tables
 
-from analysis.trust.answers import ANSWERS, answer_problems, score_samples, summarize
+from analysis.trust.answers import (
+    ANSWERS,
+    answer_problems,
+    right_shares,
+    score_samples,
+    summarize,
+)
 
 
 def with_source(tables):
@@ -65,14 +71,24 @@ def test_below_the_threshold_it_declines(threshold, answered):
     assert (row["probability"], row["answered"]) == (0.7, answered)
 
 
+def shares(answers):
+    return {name: share["value"] for name, share in summarize(answers)["shares"].items()}
+
+
 def test_figures_of_answers_that_were_declined_are_null():
-    figures = summarize(answer(0.9, scores=SCORES))
+    found = answer(0.9, scores=SCORES)
+    figures = summarize(found)
     assert (figures["answered"], figures["declined"]) == (0, 1)
-    assert (figures["answered_right"], figures["chosen_right"]) == (None, 1.0)
-    assert (figures["random_right"], figures["any_right"]) == (0.25, 1.0)
+    assert (shares(found)["answered_right"], shares(found)["chosen_right"]) == (None, 1.0)
+    assert (shares(found)["random_right"], shares(found)["any_right"]) == (0.25, 1.0)
+
+
+def test_a_share_comes_with_its_exact_interval():
+    share = right_shares(answer())["chosen_right"]
+    assert (share.low, share.high, share.n) == (pytest.approx(0.025), 1.0, 1)
 
 
 def test_without_labels_nothing_is_said_of_right_and_wrong():
     unknown = TABLES.programs.with_columns(correct=pl.lit(None, dtype=pl.Boolean))
-    figures = summarize(answer(tables=dataclasses.replace(TABLES, programs=unknown)))
-    assert [figures[name] for name in ("chosen_right", "random_right", "any_right")] == [None] * 3
+    found = answer(tables=dataclasses.replace(TABLES, programs=unknown))
+    assert set(shares(found).values()) == {None}
