@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from sandbox.inside import imports, landlock, lockdown, namespaces, pages
+from sandbox.inside import imports, landlock, lockdown, namespaces, pages, text
 from sandbox.inside.wire import LENGTH, Plan
 
 _CLOSING = {"namespaces", "landlock"}
@@ -44,6 +44,8 @@ def _receive_sized(control: _socket.socket) -> bytes:
 def _prepare(control: _socket.socket, plan: Plan) -> tuple[Callable[[], NoReturn], bytes]:
     """Take every step that is taken once; a layer that fails ends the start, naming itself."""
     report: dict[str, Any] = {"python": sys.version.split()[0], "layers": list(plan.layers)}
+    if lockdown.LINUX:
+        text.move_to_huge_pages()
     packages = imports.find_packages(list(plan.package_folders))
     report["preloaded"] = len(imports.prepare(packages, wide=plan.wide))
     gc.collect()
