@@ -130,6 +130,27 @@ def report_scaling(isolation: str, rounds: int) -> None:
     cores = len(os.sched_getaffinity(0))
     one, all_ = (programs_per_second(isolation, rounds, count) for count in (1, cores))
     print(f"1 sandbox {one:.0f} programs/s, {cores} sandboxes {all_:.0f}: x {all_ / one:.2f}")
+    one, all_ = (_spins_per_second(count) for count in (1, cores))
+    print(f"the machine itself: {cores} plain loops side by side do x {all_ / one:.2f}")
+
+
+def _spins_per_second(count: int) -> float:
+    """Plain loops a second of some processes: cores that share their parts give less than all."""
+    context = get_context("spawn")
+    barrier = context.Barrier(count + 1)
+    workers = [context.Process(target=_spin, args=(barrier,)) for _ in range(count)]
+    for worker in workers:
+        worker.start()
+    barrier.wait()
+    started = time.perf_counter()
+    for worker in workers:
+        worker.join()
+    return count / (time.perf_counter() - started)
+
+
+def _spin(barrier: Barrier) -> None:
+    barrier.wait()
+    sum(i * i for i in range(10_000_000))
 
 
 def report_pools(isolation: str, rounds: int) -> None:
