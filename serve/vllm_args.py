@@ -25,6 +25,8 @@ TYPED = {
     "seed": "engine.seed",
 }
 """Engine arguments that have a configuration key of their own."""
+LEAST_BATCHED_TOKENS = 2048
+"""Tokens that one step reads at most, where the model's context is not longer."""
 
 
 def engine_arguments(
@@ -46,6 +48,11 @@ def engine_arguments(
         "seed": engine.seed,
         "disable_log_stats": True,
     }
+    if _on_cpu(engine):
+        # vLLM rewinds the random numbers of a seeded request whose prompt it cut in two, which no
+        # CPU generator can: the engine would die of it. So prompts are read whole.
+        arguments["enable_chunked_prefill"] = False
+        arguments["max_num_batched_tokens"] = max(model.max_model_len, LEAST_BATCHED_TOKENS)
     if engine.tensor_parallel_size > 1:
         # The shards are Ray actors in the replica's placement group.
         arguments["distributed_executor_backend"] = "ray"

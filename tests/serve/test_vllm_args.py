@@ -100,3 +100,11 @@ def test_replicas_that_share_a_gpu_must_leave_each_other_room() -> None:
     check_sharing(EngineConfig(gpus_per_replica=0))
     with pytest.raises(UserError, match=r"gpu_memory_utilization may be at most that, got 0\.9"):
         check_sharing(EngineConfig(gpus_per_replica=0.5))
+
+
+def test_a_cpu_engine_reads_prompts_whole() -> None:
+    ours = engine_arguments(ModelConfig(max_model_len=4096), LOCAL, EngineConfig())
+    assert (ours["enable_chunked_prefill"], ours["max_num_batched_tokens"]) == (False, 4096)
+    assert "enable_chunked_prefill" not in engine_arguments(
+        ModelConfig(), LOCAL, EngineConfig(gpus_per_replica=1)
+    )

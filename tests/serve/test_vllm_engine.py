@@ -200,3 +200,13 @@ def test_a_model_that_does_not_load_is_told_with_the_root_cause(
     config.model.path = str(model)
     with pytest.raises(UserError, match=r"did not start: .* <- .*model\.layers\.30"):
         start_engine(config, tmp_path)
+
+
+def test_seeded_requests_that_do_not_fit_in_one_step_are_all_answered(engine: EngineHandle) -> None:
+    long = chat("\n".join(QUESTIONS))
+    prompts = [(long, Sampling(max_tokens=2, temperature=0.8, seed=n)) for n in range(24)]
+
+    async def ask_all() -> list[Answer]:
+        return await asyncio.gather(*(ask(engine, *prompt) for prompt in prompts))
+
+    assert all(isinstance(answer, Completion) for answer in asyncio.run(ask_all()))
