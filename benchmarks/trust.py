@@ -14,6 +14,7 @@ fitted on another matrix is worth on this one.
 
 import argparse
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,26 +23,15 @@ import polars as pl
 from threadpoolctl import threadpool_limits
 
 from analysis.trust.ablation import measure_gains
-from analysis.trust.calibration import measure_calibration, reliability
-from analysis.trust.certify import certify_threshold
-from analysis.trust.curves import precision_by_recall, risk_by_coverage
-from analysis.trust.evaluate import Evaluation, compare
+from analysis.trust.calibration import measure_calibration
+from analysis.trust.evaluate import Evaluation
 from analysis.trust.explain import CRITERIA
 from analysis.trust.explain_scores import score_explanations
 from analysis.trust.features import choose_features, sample_features
-from analysis.trust.figures import Figure, draw_problems
 from analysis.trust.keeping import KeptModel
+from analysis.trust.measured import BEST, measure_scores, render_measured, render_reliability
 from analysis.trust.models import TwoStageModel, cross_predict
-from analysis.trust.report import (
-    render_bins,
-    render_calibration,
-    render_curve,
-    render_differences,
-    render_explanations,
-    render_gains,
-    render_scores,
-)
-from analysis.trust.rows import evaluate_all
+from analysis.trust.report import render_explanations, render_gains
 from analysis.trust.selection import select
 from analysis.trust.tables import TrustTables, read_matrix
 from benchmarks.machine import describe_machine
@@ -49,8 +39,8 @@ from conf import UserError
 from pipeline.trust.build import build_matrix, built_cost
 from pipeline.trust.codet import CodetChoice, describe_codet, read_codet
 
-BEST = "all, two-stage"
-TARGETS = (0.1, 0.2, 0.3)
+VALIDATIONS = 5
+"""Cross-validations of which a score's figures are the mean."""
 SEEDS = 2
 """Cross-validations of which a feature's gain is the mean."""
 RECALIBRATED = 20
@@ -142,16 +132,12 @@ def report(matrix: Path, programs: str) -> None:
         f"({tables.sampled.height:,} distinct), right {right:.3f}, "
         f"oracle {solvable:.3f}\n"
     )
-    evaluations = list(evaluate_all(frame))
-    print(render_scores(evaluations), "\n")
-    print(render_calibration(evaluations), "\n")
-    by_name = {evaluation.name: evaluation for evaluation in evaluations}
-    print(render_differences(differences(by_name)), "\n")
+    measured = measure_scores(frame, seeds=range(VALIDATIONS))
     scored = frame.with_columns(score=cross_predict(_best(frame), frame))
-    print_calibration(scored)
+    for part in (*render_measured(measured), *render_reliability(BEST, scored)):
+        print(part, "\n")
     print_explanations(tables, scored)
-    print_certificates(frame)
-    print_known(by_name, programs, solvable)
+    print_known(measured.scores, programs, solvable)
 
 
 def print_cost(matrix: Path) -> None:
@@ -164,39 +150,6 @@ def print_cost(matrix: Path) -> None:
         f"{cost.programs / cost.cpu_s:.1f} programs, {cost.cells / cost.cpu_s:,.0f} cells, "
         f"{cost.relation_checks / cost.cpu_s:,.0f} relation checks"
     )
-
-
-def differences(by_name: dict[str, Evaluation]) -> list[tuple[str, str, Figure, Figure]]:
-    """Return the paired differences of the best model, and of the one without relations."""
-    others = ("CodeT", "B4", "paper", "no relations, two-stage", "all, pooled")
-    pairs = [(BEST, other) for other in others]
-    pairs += [("no relations, two-stage", "CodeT"), ("paper", "CodeT")]
-    return [(one, other, *compare(by_name[one], by_name[other])) for one, other in pairs]
-
-
-def print_calibration(scored: pl.DataFrame) -> None:
-    """Print reliability of all programs and of chosen ones, and risk against coverage."""
-    chosen = select(scored, "score")
-    right = scored["correct"].cast(pl.Float64).to_numpy()
-    print(f"reliability of {BEST}, all programs")
-    print(render_bins(reliability(scored["score"].to_numpy(), right)))
-    print("\nof the chosen program of each problem")
-    print(render_bins(reliability(chosen.best, chosen.top_right)))
-    draws = draw_problems(len(chosen.best), 0)
-    print(render_curve("\nprecision by recall", precision_by_recall(chosen, draws)))
-    print(render_curve("\nwrong answers by coverage", risk_by_coverage(chosen, draws)), "\n")
-
-
-def print_certificates(frame: pl.DataFrame) -> None:
-    """Fit on one half of the problems, certify a threshold on the other."""
-    problems = frame["problem_id"].unique(maintain_order=True).shuffle(seed=0)
-    fitting = pl.col("problem_id").is_in(problems.head(len(problems) // 2).implode())
-    model = _best(frame).fit(frame.filter(fitting))
-    rest = frame.filter(~fitting)
-    chosen = select(rest.with_columns(score=model.predict(rest)), "score")
-    for target in TARGETS:
-        print(certify_threshold(chosen.best, chosen.top_right >= 1.0, target=target))
-    print()
 
 
 def print_explanations(tables: TrustTables, scored: pl.DataFrame) -> None:
@@ -249,7 +202,7 @@ def _best(frame: pl.DataFrame) -> TwoStageModel:
     return TwoStageModel(choose_features(frame))
 
 
-def print_known(by_name: dict[str, Evaluation], programs: str, solvable: float) -> None:
+def print_known(by_name: Mapping[str, Evaluation], programs: str, solvable: float) -> None:
     """Print each known figure beside ours."""
     if programs in ORACLE:
         _print_known("oracle", "pass@100", solvable, ORACLE[programs], 0.005)

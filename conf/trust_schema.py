@@ -6,6 +6,7 @@ from conf.checks import at_least, one_of
 from conf.errors import UserError
 
 INPUTS = ("asserts", "model", "both")
+KINDS = ("two_stage", "pooled", "boosted")
 
 
 @dataclass
@@ -71,6 +72,15 @@ class TrustConfig:
     and declines nothing."""
     threshold: float = 0.5
     """Answer only with a program of at least this probability."""
+    kind: str = "two_stage"
+    """Kind of the model to fit: ``two_stage``, ``pooled`` (the paper's logistic regression) or
+    ``boosted`` (trees)."""
+    without: list[str] = field(default_factory=list)
+    """Groups of features that fitting and measuring leave out, by their names in docs/trust.md."""
+    chains: str | None = None
+    """Folder of a chain run on the same problems, for the feature round trip; null does without."""
+    measure: bool = True
+    """Where programs are labelled, measure every score at the end, models cross-validated."""
     fit: str | None = None
     """File to write a model to, fitted on this run's labelled programs; with ``trust.model``, that
     model recalibrated on them."""
@@ -85,6 +95,7 @@ class TrustConfig:
         at_least("trust.specs_a_text", self.specs_a_text, 1)
         at_least("trust.shown", self.shown, 0)
         at_least("trust.explained", self.explained, 0)
+        one_of("trust.kind", self.kind, KINDS)
         one_of("trust.inputs", self.inputs, INPUTS)
         if not 0 <= self.threshold <= 1:
             raise UserError(f"trust.threshold is a probability, got {self.threshold:g}")

@@ -100,7 +100,9 @@ def _spec(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
+    """Return one line without the comments that stand on lines of their own."""
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    line = " ".join(" ".join(lines).split())
     return line if len(line) <= WIDEST else line[:WIDEST] + "..."
 
 

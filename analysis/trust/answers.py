@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from analysis.intervals import Estimate, exact_interval, wilson_interval
+from analysis.tables import RunTables
 from analysis.trust.features import sample_features
 from analysis.trust.keeping import KeptModel
 from analysis.trust.tables import TrustTables
@@ -30,14 +31,17 @@ the program was drawn, of ``drawn``; the last three need hidden tests and are nu
 the program is right, the share of samples that are, and whether any is."""
 
 
-def score_samples(tables: TrustTables, model: KeptModel | None) -> pl.DataFrame:
+def score_samples(
+    tables: TrustTables, model: KeptModel | None, chains: RunTables | None = None
+) -> pl.DataFrame:
     """Return the features of each sample with its ``score``, a number in [0, 1].
 
     With a model it is the probability of being right. Without one it is agreement: the share of
     B4's posterior (arXiv 2409.08692) that falls to the program's consensus set; where there is no
-    IO spec, soft MBR; where there are no inputs either, how often it was drawn.
+    IO spec, soft MBR; where there are no inputs either, how often it was drawn. Chains of the same
+    problems add round-trip consistency to the features.
     """
-    frame = sample_features(tables)
+    frame = sample_features(tables, chains)
     if model is not None:
         return frame.with_columns(score=pl.Series(model.predict(frame), dtype=pl.Float64))
     b4 = (pl.col("b4") - pl.col("b4").max().over("problem_id")).exp()

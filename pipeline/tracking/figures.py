@@ -75,10 +75,13 @@ def _estimates(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
         for name, value in metrics.get(part, {}).items():
             if isinstance(value, Mapping):
                 yield f"{part}/{name}", value
+    for score, figures in metrics.get("scores", {}).items():
+        for name, value in figures.items():
+            yield f"{score}/{name}", value
 
 
 def _spread(name: str, estimate: Mapping[str, Any]) -> dict[str, float]:
     if estimate["value"] is None:
         return {}
-    ends = {f"{name}/{end}": estimate[end] for end in _ENDS if estimate[end] is not None}
+    ends = {f"{name}/{end}": estimate[end] for end in _ENDS if estimate.get(end) is not None}
     return {name: estimate["value"], **ends}

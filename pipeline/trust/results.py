@@ -1,16 +1,27 @@
 """What a trust run comes to: answers from its tables, and the model that it may fit."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from rich.console import Console
+from threadpoolctl import threadpool_limits
 
+from analysis.tables import RunTables, read_run
 from analysis.trust.answer_report import render_answers
 from analysis.trust.answers import answer_problems, score_samples, summarize
-from analysis.trust.features import choose_features
+from analysis.trust.features import GROUPS, choose_features
 from analysis.trust.keeping import KeptModel
+from analysis.trust.measured import (
+    GIVEN,
+    Measured,
+    measure_scores,
+    render_measured,
+    render_reliability,
+)
+from analysis.trust.roundtrip_figures import relate_round_trips
+from analysis.trust.scores_report import render_brief
 from analysis.trust.tables import read_matrix
 from conf import RunConfig, UserError
 from pipeline.runfolder import write_parquet
@@ -24,6 +35,7 @@ class Results:
 
     model: KeptModel | None
     fit: Path | None
+    chains: RunTables | None = None
 
 
 def check_results(config: RunConfig) -> Results:
@@ -35,11 +47,22 @@ def check_results(config: RunConfig) -> Results:
     trust = config.trust
     model = KeptModel.load(Path(trust.model)) if trust.model else None
     fit = Path(trust.fit) if trust.fit else None
+    if unknown := sorted(set(trust.without) - set(GROUPS)):
+        raise UserError(
+            f"trust.without: no group of features is called {', '.join(map(repr, unknown))}; "
+            f"possible: {', '.join(GROUPS)}"
+        )
     if fit and fit.exists():
         raise UserError(f"trust.fit={fit}: is there already; choose another name")
     if fit and not fit.parent.is_dir():
         raise UserError(f"trust.fit={fit}: there is no folder {fit.parent}")
-    return Results(model, fit)
+    return Results(model, fit, _chains(Path(trust.chains)) if trust.chains else None)
+
+
+def _chains(folder: Path) -> RunTables:
+    if not any((folder / "chains").glob("*.parquet")):
+        raise UserError(f"trust.chains={folder}: there are no finished chains; give a chain run")
+    return read_run(folder)
 
 
 def show_results(
@@ -72,14 +95,20 @@ def show_results(
     if not problems["stop_reason"].null_count():
         raise UserError(f"no problem has programs: {problems['message'][0]}")
     tables = read_matrix(folder.path)
-    scored = score_samples(tables, results.model)
+    scored = score_samples(tables, results.model, results.chains)
     threshold = config.trust.threshold if results.model else None
     answers = answer_problems(tables, scored, threshold=threshold)
     made = folder.write_json("answers.json", answers.to_dicts())
     explanations = explain_answers(tables, scored, answers, most=config.trust.explained)
     explained = folder.path / "explanations.parquet"
     write_parquet(explanations.to_arrow(), explained)
+    measured = _measure(scored, config, results)
     metrics = {"job": "trust", **summarize(answers), "partial": stopped}
+    if measured:
+        metrics |= {"scores": measured.to_json()}
+    trips = relate_round_trips(scored) if results.chains else None
+    if trips:
+        metrics |= {"round_trip": asdict(trips)}
     figures = folder.write_json("metrics.json", metrics)
     files = {
         "tables": folder.path,
@@ -89,13 +118,42 @@ def show_results(
         "made of": folder.path / "manifest.json",
         "log": folder.path / "run.log",
     }
-    notes = tuple(_notes(scored, results))
+    if measured:
+        files["scores"] = _write_scores(folder, scored, results, measured)
+    notes = tuple(_notes(scored, config, results))
     shown = config.trust.shown
     console.print(render_answers(answers, explanations, problems, files, shown=shown, notes=notes))
+    if measured:
+        console.print(render_brief(measured))
+    if trips:
+        console.print("\n".join(trips.lines()), markup=False, highlight=False)
     return metrics
 
 
-def _notes(scored: pl.DataFrame, results: Results) -> list[str]:
+def _measure(scored: pl.DataFrame, config: RunConfig, results: Results) -> Measured | None:
+    """Measure all scores where it is known which programs are right."""
+    labelled = scored.filter(pl.col("correct").is_not_null())
+    if not config.trust.measure or not labelled.height:
+        return None
+    given = labelled["score"].to_numpy() if results.model else None
+    with threadpool_limits(1):  # threads that wait for each other gain nothing on small matrices
+        return measure_scores(labelled, given=given, without=config.trust.without)
+
+
+def _write_scores(
+    folder: TrustFolder, scored: pl.DataFrame, results: Results, measured: Measured
+) -> Path:
+    """Write all tables of the measurement as text."""
+    parts = list(render_measured(measured))
+    if results.model:
+        labelled = scored.filter(pl.col("correct").is_not_null())
+        parts += render_reliability(GIVEN, labelled)
+    path = folder.path / "scores.txt"
+    path.write_text("\n\n".join(parts) + "\n")
+    return path
+
+
+def _notes(scored: pl.DataFrame, config: RunConfig, results: Results) -> list[str]:
     labelled = scored.filter(pl.col("correct").is_not_null())
     notes = []
     if results.model and labelled.height and (warning := results.model.drift(labelled)):
@@ -106,17 +164,18 @@ def _notes(scored: pl.DataFrame, results: Results) -> list[str]:
             "ranked by agreement (B4). trust.model=FILE gives one, trust.fit=FILE makes one."
         )
     if results.fit:
-        notes.append(_fit(labelled, results.model, results.fit))
+        notes.append(_fit(labelled, config, results.model, results.fit))
     return notes
 
 
-def _fit(labelled: pl.DataFrame, model: KeptModel | None, path: Path) -> str:
+def _fit(labelled: pl.DataFrame, config: RunConfig, model: KeptModel | None, path: Path) -> str:
     """Fit a model on labelled samples, or recalibrate one, and write it."""
     if labelled["correct"].n_unique() < 2:
         return f"no model was fitted to {path}: it needs right and wrong programs, with labels"
     if model is None:
-        KeptModel.fit("two_stage", choose_features(labelled), labelled).save(path)
-        done = "fitted"
+        features = choose_features(labelled, without=config.trust.without)
+        KeptModel.fit(config.trust.kind, features, labelled).save(path)
+        done = f"({config.trust.kind}) fitted"
     else:
         model.recalibrate(labelled).save(path)
         done = "recalibrated"
