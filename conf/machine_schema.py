@@ -138,6 +138,9 @@ class ClusterConfig:
     code: str = "shipped"
     """How our code reaches the nodes of a cluster that was running before: ``shipped`` by Ray from
     this process, or ``installed`` on every node, which is compared."""
+    engine_grace_s: float = 60.0
+    """On a cluster that was running before: seconds for which the engine of a driver that was
+    killed stays, for the next start of the same run."""
     cpus: float | None = None
     """CPUs of the cluster that this run may plan with, its engines' included; null: all."""
     sandbox_cpus: float = 1.0
@@ -148,5 +151,6 @@ class ClusterConfig:
     def __post_init__(self) -> None:
         _one_of("cluster.code", self.code, CODE_WAYS)
         _at_least("cluster.nodes", self.nodes, 1)
+        _at_least("cluster.engine_grace_s", self.engine_grace_s, 0)
         _at_least("cluster.sandbox_cpus", self.sandbox_cpus, 0.01)
         _at_least("cluster.points_at_once", self.points_at_once, 0)

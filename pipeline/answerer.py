@@ -9,6 +9,7 @@ from typing import Any
 
 from conf import RunConfig, UserError
 from pipeline.answering import AnswerSource, JournaledEngine
+from pipeline.cluster import outlives_driver
 from pipeline.compose import overlaid
 from pipeline.desk import KeeperHandle
 from pipeline.keeper import JournalRun
@@ -20,10 +21,10 @@ from serve import (
     ClientSpec,
     EngineHandle,
     ResolvedModel,
+    leave_engine,
     model_of,
     probe_batches,
     start_engine,
-    stop_engine,
 )
 from serve.engine import Facts
 
@@ -124,7 +125,7 @@ def starting(config: RunConfig, model: ResolvedModel) -> str:
 def answerer(
     config: RunConfig, keeper: KeeperHandle, model: ResolvedModel, logs: Path
 ) -> Iterator[Answerer]:
-    """Start an engine, or borrow a running one; what was borrowed is left running.
+    """Start an engine, or borrow a running one, which whoever else uses it keeps.
 
     Args:
         config: the run, or of another describer ``describing`` it.
@@ -137,12 +138,11 @@ def answerer(
         facts: Facts = {"backend": "replay", "replay_from": config.serve.replay_from}
         yield Answerer(source, model, facts, None)
         return
-    engine = start_engine(config, logs)
+    engine = start_engine(config, logs, joined=outlives_driver(config.cluster))
     try:
         yield Answerer.of(engine, keeper)
     finally:
-        if not engine.reused:
-            stop_engine(engine)
+        leave_engine(engine)
 
 
 def _manifest(config: RunConfig) -> Any:

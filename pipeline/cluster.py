@@ -24,6 +24,7 @@ from ray.job_config import JobConfig
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from conf import ClusterConfig, UserError
+from pipeline.desk import SHARED_KEEPER
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("conf", "pipeline", "serve", "sandbox", "analysis")
@@ -50,7 +51,7 @@ def ray_cluster(config: ClusterConfig) -> Iterator[float]:
             missing, or a node has other code.
     """
     joined = ray.is_initialized()
-    address = config.address or os.environ.get("RAY_ADDRESS")
+    address = _address(config)
     if not joined:
         _connect(config, address)
     try:
@@ -62,6 +63,14 @@ def ray_cluster(config: ClusterConfig) -> Iterator[float]:
     finally:
         if not joined:
             ray.shutdown()
+
+
+def outlives_driver(config: ClusterConfig) -> bool:
+    """Tell whether what this driver leaves on its cluster would stay there.
+
+    A point of a sweep leaves nothing: its engines are those of the sweep, which outlives it.
+    """
+    return bool(_address(config)) and SHARED_KEEPER not in os.environ
 
 
 def job_config(config: ClusterConfig, *, joins: bool) -> JobConfig:
@@ -94,6 +103,10 @@ def code_digest() -> str:
             if path.suffix in (".py", ".yaml"):
                 found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:16]
+
+
+def _address(config: ClusterConfig) -> str | None:
+    return config.address or os.environ.get("RAY_ADDRESS")
 
 
 def _connect(config: ClusterConfig, address: str | None) -> None:

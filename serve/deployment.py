@@ -7,7 +7,7 @@ import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conf import RunConfig, UserError
 from serve.client import ClientSpec
@@ -15,6 +15,9 @@ from serve.engine import Facts
 from serve.models import ResolvedModel, model_of
 from serve.replica import EngineReplica, EngineStartError
 from serve.vllm_args import check_arguments, check_sharing, replica_environment
+
+if TYPE_CHECKING:
+    from serve.lease import Lease
 
 DEPLOYMENT = "engine"
 POLL_S = 0.25
@@ -36,9 +39,11 @@ class EngineHandle:
     """What a replica says of itself, for the manifest."""
     reused: bool
     """Whether it was running before."""
+    lease: "Lease | None" = None
+    """Where other drivers may use it too: this one's right to it."""
 
 
-def start_engine(config: RunConfig, log_dir: Path) -> EngineHandle:
+def start_engine(config: RunConfig, log_dir: Path, *, joined: bool = False) -> EngineHandle:
     """Start the engine, or find one that runs with the same configuration, and wait for it.
 
     Ray must be initialised, and no event loop may run in this thread. There is no HTTP; only
@@ -47,6 +52,7 @@ def start_engine(config: RunConfig, log_dir: Path) -> EngineHandle:
     Args:
         config: model, engine and serve sections count.
         log_dir: existing folder for what the replicas print.
+        joined: whether the cluster outlives this driver.
 
     Raises:
         UserError: the model or an engine argument is wrong, no replica could start (with the
@@ -54,14 +60,19 @@ def start_engine(config: RunConfig, log_dir: Path) -> EngineHandle:
     """
     from ray import serve as ray_serve
 
+    from serve.lease import take_lease
+
     check_arguments(config.engine.args)
     check_sharing(config.engine)
     model = model_of(config)
     app = app_name(config, model)
     _start_serve()
+    lease = take_lease(app, grace_s=config.cluster.engine_grace_s, joined=joined)
     reused = _status(app) in ("RUNNING", "DEPLOYING")
     try:
         if not reused:
+            if lease:
+                lease.start()
             _deploy(app, config, model, log_dir)
         _wait_until_ready(app, config, log_dir)
         facts = _ask_facts(app)
@@ -69,8 +80,10 @@ def start_engine(config: RunConfig, log_dir: Path) -> EngineHandle:
     except BaseException:
         if not reused:
             ray_serve.delete(app)
+        if lease:
+            lease.end()
         raise
-    return EngineHandle(ClientSpec.of(app, DEPLOYMENT, config.serve), model, facts, reused)
+    return EngineHandle(ClientSpec.of(app, DEPLOYMENT, config.serve), model, facts, reused, lease)
 
 
 def stop_engine(handle: EngineHandle) -> None:
@@ -78,6 +91,14 @@ def stop_engine(handle: EngineHandle) -> None:
     from ray import serve as ray_serve
 
     ray_serve.delete(handle.spec.app)
+
+
+def leave_engine(handle: EngineHandle) -> None:
+    """Need it no more: it is stopped if nobody else uses it, and was not running before."""
+    if handle.lease:
+        handle.lease.end()
+    elif not handle.reused:
+        stop_engine(handle)
 
 
 def replica_states(spec: ClientSpec) -> dict[str, int]:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conf import UserError
+from pipeline.cluster import outlives_driver
 from pipeline.sweep.points import Engine
-from serve import ClientSpec, EngineHandle, start_engine, stop_engine
+from serve import ClientSpec, EngineHandle, leave_engine, start_engine
 
 
 class Engines:
@@ -32,7 +33,10 @@ class Engines:
         for engine in wanted:
             if engine.name not in self._running:
                 try:
-                    self._running[engine.name] = start_engine(engine.config, self._logs)
+                    joined = outlives_driver(engine.config.cluster)
+                    self._running[engine.name] = start_engine(
+                        engine.config, self._logs, joined=joined
+                    )
                 except UserError as error:
                     failures[engine.name] = str(error)
         return failures
@@ -42,12 +46,9 @@ class Engines:
         return self._running[name].spec
 
     def close(self) -> None:
-        """Stop all that were started here."""
+        """Need none of them any more."""
         for name in list(self._running):
             self._stop(name)
 
     def _stop(self, name: str) -> None:
-        handle = self._running.pop(name)
-        # What was running before goes on running.
-        if not handle.reused:
-            stop_engine(handle)
+        leave_engine(self._running.pop(name))

@@ -70,9 +70,9 @@ def test_points_share_one_engine_and_one_that_fails_ends_no_other(
     bad = write_problems(tmp_path / "bad.jsonl", [broken_gold()])
     started = []
 
-    def start(config, logs):
+    def start(config, logs, **how):
         started.append(config.model.label)
-        return actual(config, logs)
+        return actual(config, logs, **how)
 
     actual = engines.start_engine
     monkeypatch.setattr(engines, "start_engine", start)
