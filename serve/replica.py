@@ -5,11 +5,13 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from conf import RunConfig
 from serve.engine import Engine, EngineDead, Facts
 from serve.messages import Answer, Prompt, Sampling
 from serve.models import ResolvedModel
+from serve.orphans import end_children_with_this_process
 from serve.vllm_args import node_environment
 
 log = logging.getLogger(__name__)
@@ -29,6 +31,7 @@ class EngineReplica:
 
     def __init__(self, config: RunConfig, model: ResolvedModel, log_dir: str) -> None:
         log_file = _redirect_output(Path(log_dir))
+        self._watch = None if config.serve.backend == "fake" else end_children_with_this_process()
         try:
             self._engine = _make_engine(config, model)
         except Exception as error:
@@ -42,16 +45,24 @@ class EngineReplica:
         try:
             return await self._engine.generate(request_id, prompt, sampling)
         except EngineDead:
-            log.exception("the engine died; leaving so that another replica takes over")
-            os._exit(1)
+            _leave()
 
     async def check_health(self) -> None:
-        """Called by Ray Serve; an exception has the replica replaced."""
-        await self._engine.check_health()
+        """Called by Ray Serve every few seconds; a dead engine takes its process with it."""
+        try:
+            await self._engine.check_health()
+        except EngineDead:
+            # Ray Serve would ask twice more and then wait for requests that nobody answers.
+            _leave()
 
     def describe(self) -> Facts:
         """Return what the engine says of itself."""
         return self._engine.describe()
+
+
+def _leave() -> NoReturn:
+    log.exception("the engine died; leaving so that another replica takes over")
+    os._exit(1)
 
 
 class EngineStartError(Exception):
