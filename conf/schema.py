@@ -131,6 +131,8 @@ class PromptConfig:
     """Stop strings of a text-to-program request."""
     summarize_stop: list[str] = field(default_factory=list)
     """Stop strings of a program-to-text request."""
+    spec_style: str | None = None
+    """Trust job: style of the three requests below; null: ``style``."""
     assert_system: str = ""
     """Trust job: system message of a request for input-output asserts; empty for none."""
     assert_user: str = "{code}"
@@ -159,6 +161,7 @@ class PromptConfig:
 
     def __post_init__(self) -> None:
         _one_of("prompt.style", self.style, PROMPT_STYLES)
+        _one_of("prompt.spec_style", self.spec_style or self.style, PROMPT_STYLES)
         _one_of("prompt.examples", self.examples, EXAMPLES)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from conf import ExampleConfig, ModelConfig, PromptConfig
 from pipeline.descriptions import split_function
@@ -61,10 +61,12 @@ class PromptBook:
             header: imports and helpers, the signature, and the description as its docstring.
             entry_point: what the function is called in the header.
         """
-        question = getattr(self.config, f"{kind}_user")
-        return self._prompt(
-            getattr(self.config, f"{kind}_system"), [(question, header, entry_point)]
-        )
+        config = self.config
+        if config.spec_style and config.spec_style != config.style:
+            asking = replace(config, style=config.spec_style)
+            return replace(self, config=asking).specs(kind, header, entry_point)
+        question = getattr(config, f"{kind}_user")
+        return self._prompt(getattr(config, f"{kind}_system"), [(question, header, entry_point)])
 
     def begun(self, kind: str, entry_point: str) -> str:
         """Return the text with which the answer to such a request begins in the request itself."""

@@ -26,6 +26,7 @@ def render_answers(
     answers: pl.DataFrame,
     explanations: pl.DataFrame,
     problems: pl.DataFrame,
+    specs: pl.DataFrame,
     files: Mapping[str, Path],
     *,
     shown: int,
@@ -38,6 +39,7 @@ def render_answers(
         explanations: the specs shown with the answers: schema ``EXPLANATIONS``, with examples of
             ``args`` and ``value``.
         problems: the run's table of that name.
+        specs: likewise.
         files: what lies where, by a word or two.
         shown: problems to show one by one.
         notes: lines to add, such as warnings.
@@ -49,7 +51,7 @@ def render_answers(
         parts += list(_explained(answers.filter("answered").head(shown), explanations))
         if answers.height > shown:
             parts.append(Text(f"{answers.height - shown} more problems: see the answers' file"))
-    parts += [Text(line) for line in (*_cost(problems), *notes)]
+    parts += [Text(line) for line in (*_specs(specs, problems), *_cost(problems), *notes)]
     return Group(*parts, _files(files))
 
 
@@ -120,6 +122,33 @@ def _share(what: str, share: Estimate) -> str:
         return f"{what}: -"
     ends = f"{100 * share.low:.1f}-{100 * share.high:.1f}"
     return f"{what}: {100 * share.value:.1f} % ({ends}), n = {share.n}"
+
+
+def _specs(specs: pl.DataFrame, problems: pl.DataFrame) -> Iterator[str]:
+    """Say how many specs there were, and plainly where a kind says nothing."""
+    broken = pl.col("form") == "broken"
+    counts = {
+        kind: (of_kind.height, of_kind.filter(broken).height)
+        for kind in ("io", "relation")
+        for of_kind in [specs.filter(pl.col("kind") == kind)]
+    }
+    yield "specs: " + ", ".join(
+        f"{total:,} distinct {name} ({bad:,} of them broken)"
+        for name, (total, bad) in zip(("asserts", "relations"), counts.values(), strict=True)
+    )
+    total, bad = counts["relation"]
+    if total == bad:
+        yield (
+            "NO RELATION could be used: no sampled text holds a sound assert over return_value, so "
+            "all that relations would tell is unknown (null)"
+        )
+    elif not problems["relation_checks"].sum():
+        yield (
+            "NO RELATION was tested: there are no inputs, as no sampled assert calls the function "
+            "with literals (trust.inputs=both asks the model for calls)"
+        )
+    if counts["io"][0] == counts["io"][1]:
+        yield "NO ASSERT could be used, so all that asserts would tell is unknown (null)"
 
 
 def _cost(problems: pl.DataFrame) -> Iterator[str]:

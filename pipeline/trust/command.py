@@ -57,6 +57,7 @@ the one that agrees best is chosen, with a probability if a fitted model is give
 runs/<time>-trust/ (docs/trust.md).
 
   ./launch.sh trust dataset.limit=3 trust.k=8      3 HumanEval problems, the embedded model
+  ./launch.sh trust prompt=mixed ...               ask for specs in raw text: for small models
   ./launch.sh trust trust.inputs=both              ask the model for inputs of relations, too
   ./launch.sh trust trust.from=FOLDER              check stored samples, without an engine
   ./launch.sh trust trust.fit=FILE                 fit a model on the labelled programs

@@ -122,7 +122,11 @@ def show_results(
         files["scores"] = _write_scores(folder, scored, results, measured)
     notes = tuple(_notes(scored, config, results))
     shown = config.trust.shown
-    console.print(render_answers(answers, explanations, problems, files, shown=shown, notes=notes))
+    console.print(
+        render_answers(
+            answers, explanations, problems, tables.specs, files, shown=shown, notes=notes
+        )
+    )
     if measured:
         console.print(render_brief(measured))
     if trips:

@@ -7,7 +7,7 @@ import conf
 from conf import ExampleConfig, ModelConfig, PromptConfig, UserError
 from pipeline.compose import load_config
 from pipeline.prompts import PromptBook
-from pipeline.roles import answer_proper, make_book, make_sampling
+from pipeline.roles import GENERATE, answer_proper, make_book, make_sampling
 
 CONF = Path(conf.__file__).parent
 PROMPT_SETS = sorted((CONF / "prompt").glob("*.yaml"))
@@ -78,7 +78,7 @@ def test_shipped_prompt_sets_show_the_code_for_both_questions(path: Path):
 
 
 def test_every_style_is_shipped():
-    assert [path.stem for path in PROMPT_SETS] == ["chat", "completion", "fim"]
+    assert [path.stem for path in PROMPT_SETS] == ["chat", "completion", "fim", "mixed"]
 
 
 def test_chat_drops_empty_lines_around_the_code_and_completion_keeps_them():
@@ -180,3 +180,13 @@ def test_the_answer_begins_after_the_mark_that_the_card_names():
     assert answer_proper("analysisWe need final words.assistantfinal```x```", card) == "```x```"
     assert answer_proper("finalHere", card) == "Here"
     assert answer_proper("analysisWe need", card) == ""
+
+
+def test_specs_can_be_asked_for_in_another_style_than_programs():
+    config = load_config(["prompt=mixed"])
+    book = make_book(config, GENERATE)
+    header = 'def f(x):\n    """Twice x."""\n'
+    asked = book.specs("relation", header, "f")
+    assert asked.text is not None
+    assert asked.text.startswith(header)
+    assert book.generate(header, "f").messages

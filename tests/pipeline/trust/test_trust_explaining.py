@@ -73,10 +73,31 @@ def test_what_is_declined_is_not_explained():
 
 def test_the_report_shows_specs_with_the_inputs_they_were_tested_on():
     shown = explain_answers(TABLES, SCORED, answers(), most=2)
+    text = report(shown)
+    assert "assert f(1) == [1]" in text
+    assert "(1) -> [1]" in text
+
+
+def report(shown, specs=TABLES.specs, problems=None):
     screen = StringIO()
-    Console(file=screen, width=80).print(render_answers(answers(), shown, PROBLEMS, {}, shown=1))
-    assert "assert f(1) == [1]" in screen.getvalue()
-    assert "(1) -> [1]" in screen.getvalue()
+    problems = PROBLEMS if problems is None else problems
+    specs = specs.with_columns(form=pl.lit("case")) if "form" not in specs.columns else specs
+    content = render_answers(answers(), shown, problems, specs, {}, shown=1)
+    Console(file=screen, width=200).print(content)
+    return screen.getvalue()
+
+
+def test_the_report_says_plainly_that_no_relation_could_be_used():
+    shown = explain_answers(TABLES, SCORED, answers(), most=2)
+    broken = TABLES.specs.with_columns(form=pl.Series(["case", "broken"]))
+    assert "NO RELATION could be used" in report(shown, broken)
+    assert "NO RELATION" not in report(shown)
+
+
+def test_the_report_says_plainly_that_relations_had_no_input():
+    shown = explain_answers(TABLES, SCORED, answers(), most=2)
+    untested = PROBLEMS.with_columns(relation_checks=pl.lit(0))
+    assert "NO RELATION was tested" in report(shown, problems=untested)
 
 
 PROBLEMS = pl.DataFrame(
