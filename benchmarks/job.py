@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pyarrow as pa
 from rich.console import Console
 
 from conf import RunConfig
@@ -13,12 +12,13 @@ from pipeline.keeper import JournalRun
 from pipeline.plan import ChainPlan
 from pipeline.progress import Progress
 from pipeline.runfolder import RunFolder
+from pipeline.tables import OpenChains
 from sandbox.pool import SandboxPool
 from serve import EngineHandle
 
 
 def make_all(
-    chains: pa.Table,
+    chains: OpenChains,
     config: RunConfig,
     plan: ChainPlan,
     engine: EngineHandle,
@@ -28,7 +28,7 @@ def make_all(
     """Make the chains into a new run folder under ``runs``, and give it.
 
     Args:
-        chains: open ones, schema CHAIN_ROW.
+        chains: the open ones.
         config: the run.
         plan: of the same run.
         engine: answers; without the journal of another run.

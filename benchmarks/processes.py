@@ -2,12 +2,13 @@
 
 import os
 import threading
+import time
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-POLL_S = 0.5
+POLL_S = 2.0
 KINDS = {
     "raylet": "Ray: node and store",
     "gcs_server": "Ray: node and store",
@@ -40,6 +41,7 @@ class ProcessWatch:
     def __init__(self) -> None:
         self._before: dict[int, float] = {}
         self._last: dict[int, Process] = {}
+        self._sums: list[tuple[float, dict[str, float]]] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="processes", daemon=True)
         self.driver_mib = 0.0
@@ -57,8 +59,19 @@ class ProcessWatch:
         self._thread.join()
         self._look()
 
-    def cpu_s(self) -> dict[str, float]:
-        """Return CPU seconds by kind of process."""
+    def cpu_s(self, since: float | None = None) -> dict[str, float]:
+        """Return CPU seconds by kind of process.
+
+        Args:
+            since: count from the first look after this time, in seconds since 1970; null: all.
+        """
+        last = self._sums[-1][1]
+        if since is None:
+            return last
+        first = next((sums for time, sums in self._sums if time >= since), last)
+        return {kind: seconds - first.get(kind, 0.0) for kind, seconds in last.items()}
+
+    def _sum(self) -> dict[str, float]:
         sums: dict[str, float] = defaultdict(float)
         for pid, process in self._last.items():
             sums[_kind(pid, process.command)] += process.cpu_s - self._before.get(pid, 0.0)
@@ -70,7 +83,9 @@ class ProcessWatch:
 
     def _look(self) -> None:
         now = tree(os.getpid())
+        # A worker's command line says what it is only once it has been given work.
         self._last |= now
+        self._sums.append((time.time(), self._sum()))
         self.driver_mib = max(self.driver_mib, memory_mib(os.getpid(), "RssAnon"))
         for pid, process in now.items():
             if "/raylet/raylet " in process.command:

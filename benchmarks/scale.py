@@ -10,7 +10,7 @@ The ideal is the engine's own time with its batch full from the first token to t
 all tokens' times over the size of the batch. Wall time counts from the first request to the end of
 the last chain; starting Ray's actors is listed apart, because it does not grow with the run.
 
-    python -m benchmarks.scale [--chains 1000 10000 ...] [key=value ...]
+    python -m benchmarks.scale [key=value ...] [--chains 1000 10000 ...]
 """
 
 import argparse
@@ -77,7 +77,10 @@ class Measured:
     """Share of the time before the tail in which the batch was full; null: there was no such."""
     tail_s: float
     """From when fewer chains were open than the batch holds."""
+    start_cpu_s: float
+    """Until the first request."""
     cpu_s: dict[str, float]
+    """From then on, by kind of process."""
     driver_mib: float
     store_mib: float
 
@@ -96,6 +99,10 @@ class RecordedJudge:
         if key not in self._record:
             self._record[key] = self._sandbox.run(job)
         return replace(self._record[key], job_id=job.job_id)
+
+    def run_batch(self, jobs: list[Job]) -> list[ProgramResult]:
+        """Return what each of the programs does."""
+        return [self.run(job) for job in jobs]
 
     def isolation(self) -> dict[str, Any]:
         """Return what the sandbox gives."""
@@ -144,14 +151,16 @@ def main() -> None:
     """Measure each size in a process of its own, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--chains", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("overrides", nargs="*", metavar="key=value")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    given, overrides = parser.parse_known_args()
+    given = parser.parse_args()
+    overrides = given.overrides
     if given.one:
         print(json.dumps(asdict(measure(given.one, overrides))))
         return
     runs = []
     for chains in given.chains:
-        words = [sys.executable, "-m", "benchmarks.scale", "--one", str(chains), *overrides]
+        words = [sys.executable, "-m", "benchmarks.scale", *overrides, "--one", str(chains)]
         done = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
         runs.append(Measured(**json.loads(done.stdout.splitlines()[-1])))
         show(runs, make_config(PROBLEMS, overrides))
@@ -206,7 +215,8 @@ def evaluate(
         ideal_s=tokens / config.serve.fake_tokens_per_s / batch,
         full_share=log.share(start, tail),
         tail_s=float(ends[-1]) - tail,
-        cpu_s=processes.cpu_s(),
+        start_cpu_s=sum(processes.cpu_s().values()) - sum(processes.cpu_s(start).values()),
+        cpu_s=processes.cpu_s(start),
         driver_mib=processes.driver_mib,
         store_mib=processes.store_mib,
     )
@@ -223,6 +233,7 @@ def show(runs: Sequence[Measured], config: RunConfig) -> None:
         "requests": [f"{run.requests:,}" for run in runs],
         "  that the engine answered": [f"{run.paid:,}" for run in runs],
         "start, s": [f"{run.start_s:.0f}" for run in runs],
+        "its CPU, s": [f"{run.start_cpu_s:.0f}" for run in runs],
         "wall, s": [f"{run.wall_s:.1f}" for run in runs],
         "ideal, s": [f"{run.ideal_s:.1f}" for run in runs],
         "wall / ideal": [f"{run.wall_s / run.ideal_s:.3f}" for run in runs],

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
 import ray
 
 from conf import RunConfig
@@ -20,7 +19,7 @@ from pipeline.round import CUT_OFF, is_suspended
 from pipeline.runfolder import RunFolder
 from pipeline.runner import Stalled, stream_chains
 from pipeline.status import Standstill, StandstillError
-from pipeline.tables import to_tables
+from pipeline.tables import OpenChains, to_tables
 from sandbox.pool import SandboxPool
 from serve import replica_states
 
@@ -108,7 +107,7 @@ class Watch:
 
 
 def make_chains(
-    table: pa.Table,
+    open_chains: OpenChains,
     config: RunConfig,
     plan: ChainPlan,
     *,
@@ -134,7 +133,7 @@ def make_chains(
     try:
         with every_second(watch.look):
             for done in stream_chains(
-                table,
+                open_chains,
                 config,
                 plan,
                 engine=engine.source,

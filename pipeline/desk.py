@@ -1,7 +1,8 @@
 """The way to the keeper from a process that asks, and the keeper as a Ray actor.
 
-Messages are gathered: while one is under way the next ones wait and then go together, so that a
-busy process sends a few large messages and an idle one waits for nothing.
+Messages are gathered: while one is under way, and for a short pause after it was sent, the next
+ones wait and then go together, so that a busy process sends a few large messages and an idle one
+waits for nothing.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from conf import UserError
 from pipeline.journal import Request
 from pipeline.keeper import Asker, JournalRun, Keeper, Reply, Tally, Word
+from serve.bulk import pause_after
 from serve.messages import Completion
 
 T = TypeVar("T")
@@ -129,8 +131,10 @@ class RemoteDesk:
         self._actor = actor
         self._run = run
         self._asker = asker
-        self._found: Gathered[Request, Reply] = Gathered(self._find_all)
-        self._stored: Gathered[tuple[Request, Completion], None] = Gathered(self._store_all)
+        self._found: Gathered[Request, Reply] = Gathered(self._find_all, pause_after)
+        self._stored: Gathered[tuple[Request, Completion], None] = Gathered(
+            self._store_all, pause_after
+        )
 
     async def find(self, request: Request) -> Reply:
         """See Desk."""
@@ -164,9 +168,12 @@ class Gathered(Generic[T, R]):
 
     Args:
         send_all: sends items and returns one result for each.
+        pause: shortest time from a message of so many items to the next, in seconds.
     """
 
     send_all: Callable[[Sequence[T]], Awaitable[list[R]]]
+    pause: Callable[[int], float] = lambda _: 0.0
+    _not_before: float = 0.0
     _waiting: list[tuple[T, "asyncio.Future[R]"]] = field(default_factory=list)
     _sender: "asyncio.Task[None] | None" = None
 
@@ -179,8 +186,12 @@ class Gathered(Generic[T, R]):
         return await done
 
     async def _send_waiting(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._waiting:
+            if (pause := self._not_before - loop.time()) > 0:
+                await asyncio.sleep(pause)
             batch, self._waiting = self._waiting, []
+            self._not_before = loop.time() + self.pause(len(batch))
             try:
                 results = await self.send_all([item for item, _ in batch])
             except Exception as error:

@@ -21,7 +21,7 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -292,8 +292,11 @@ def _read_place(place: Place) -> Completion:
 
 
 def _row(request: Request, answer: Completion, paid: bool) -> dict[str, Any]:
-    row = asdict(request) | asdict(answer) | {"paid": paid, "arrived_at": time.time()}
-    return row | {"checksum": _checksum(row)}
+    row: dict[str, Any] = {name: getattr(request, name) for name in Request.__match_args__}
+    row |= {name: getattr(answer, name) for name in Completion.__match_args__}
+    row |= {"paid": paid, "arrived_at": time.time()}
+    row["checksum"] = _checksum(row)
+    return row
 
 
 def _checksum(row: dict[str, Any]) -> int:

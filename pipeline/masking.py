@@ -9,6 +9,7 @@ stay as they are.
 import ast
 import builtins
 import contextlib
+import functools
 import io
 import itertools
 import re
@@ -17,7 +18,7 @@ from collections.abc import Iterable
 
 from pipeline.headers import render_header
 from pipeline.scopes import Scope, Site, find_sites
-from pipeline.source import Positions, parse
+from pipeline.source import Positions, parse, parse_anew
 
 __all__ = ["MASK", "mask_check", "mask_program", "mask_signature", "render_header"]
 
@@ -41,8 +42,12 @@ def mask_program(source: str, name: str, mask: str = MASK) -> str:
     return _mask(source, name, mask, builtin=hasattr(builtins, name))
 
 
+@functools.lru_cache(maxsize=4096)
 def mask_check(source: str, name: str, mask: str = MASK) -> str:
-    """Return an assert-test that calls ``mask`` where it called the function."""
+    """Return an assert-test that calls ``mask`` where it called the function.
+
+    Kept, because every step of a problem's every chain asks for the same.
+    """
     return _mask(source, name, mask, builtin=False)
 
 
@@ -55,7 +60,7 @@ def mask_signature(signature: str, name: str, mask: str = MASK) -> str:
 def _mask(source: str, name: str, mask: str, *, builtin: bool) -> str:
     if name == mask or name not in source:
         return source
-    tree = parse(source)
+    tree = parse_anew(source)
     if tree is None:
         return _mask_tokens(source, name, mask)
     try:

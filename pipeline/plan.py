@@ -93,7 +93,7 @@ def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
 def _rows_per_block(chains: int) -> int:
     # A block is a Ray task in each round. One row a block lets chains leave at once, which matters
     # when they are few; many rows a block keep the cost per chain flat, which matters for many.
-    return min(MOST_ROWS_PER_BLOCK, max(1, chains // (8 * BLOCKS_IN_FLIGHT)))
+    return min(MOST_ROWS_PER_BLOCK, max(1, chains // (2 * BLOCKS_IN_FLIGHT)))
 
 
 def check_budget(budget: CpuBudget, engines: int) -> None:

@@ -123,13 +123,13 @@ class ChainJob:
     def _is_complete(self, finished: set[str]) -> bool:
         left_out = self._recorded_left_out() or {}
         chains = open_chains(self.problems, self.config, finished=finished)
-        return all(problem in left_out for problem in chains["problem_id"].to_pylist())
+        return chains.problem_ids() <= left_out.keys()
 
     def _make_chains(
         self, console: Console, cpus: float, finished: set[str], keeper: KeeperHandle
     ) -> Stopped | None:
-        chains = self.problems.num_rows * self.config.chain.samples - len(finished)
-        plan = make_plan(self.config, chains=chains, cpus=cpus)
+        count = self.problems.num_rows * self.config.chain.samples - len(finished)
+        plan = make_plan(self.config, chains=count, cpus=cpus)
         check_gpus(gpu_plan(self.config), node_gpus())
         with SandboxPool.start(
             self.config.sandbox,
@@ -137,14 +137,14 @@ class ChainJob:
             cpus=self.config.cluster.sandbox_cpus,
         ) as sandbox:
             sound, left_out = self._sound(sandbox, console)
-            table = open_chains(sound, self.config, finished=finished)
-            plan = replace(plan, chains=table.num_rows)
+            chains = open_chains(sound, self.config, finished=finished)
+            plan = replace(plan, chains=chains.num_rows)
             console.print(starting(self.config, self.models.model), markup=False)
             with self._answerers(keeper) as (engine, describer):
                 self._write_manifest(engine, describer, sandbox.isolation, left_out)
                 self.tracking.begin(self.folder.read_json("manifest.json"))
                 return make_chains(
-                    table,
+                    chains,
                     self.shown,
                     plan,
                     engine=engine,

@@ -21,8 +21,9 @@ from pipeline.board import count_resamples, count_step
 from pipeline.desk import KeeperHandle, plain_user_error
 from pipeline.plan import BLOCKS_IN_FLIGHT, ChainPlan
 from pipeline.round import NOT_BEGUN, Round, suspend
-from pipeline.schemas import CHAIN_ROW
+from pipeline.schemas import IN_TRANSIT
 from pipeline.stages import StageContext, last_stages, round_stages
+from pipeline.tables import OpenChains, Problems
 from sandbox.pool import SandboxPool
 
 TELL_EVERY_S = 1.0
@@ -38,6 +39,7 @@ class RoundActor:
         self,
         config: RunConfig,
         step: int,
+        problems: Any,
         engine: AnswerSource,
         describer: AnswerSource | None,
         sandbox: SandboxPool,
@@ -52,6 +54,7 @@ class RoundActor:
             describer=describer.open(f"round {step}") if describer else None,
         )
         self.step = step
+        self.problems = Problems(ray.get(problems))
         self.board = board
         self.gate = gate
         self.watch: asyncio.Task[None] | None = None
@@ -62,14 +65,14 @@ class RoundActor:
     async def __call__(self, table: pa.Table) -> pa.Table:
         """Walk a block of chains through the round."""
         self.watch = self.watch or asyncio.create_task(self._tell_where())
-        rows = table.to_pylist()
+        rows = self.problems.join(table) if self.step else self.problems.begin(table)
         if self.step == 0 and not await self.gate.admit([row["chain_id"] for row in rows]):
             for row in rows:
                 suspend(row, NOT_BEGUN)
         rows = await self.round.walk(rows)
         counts = count_resamples(rows) if self.round.afterwards else count_step(rows, self.step)
         self.board.report.remote(self.step, *counts)
-        return pa.Table.from_pylist(rows, schema=CHAIN_ROW)
+        return pa.Table.from_pylist(rows, schema=IN_TRANSIT)
 
     async def _tell_where(self) -> None:
         told: dict[str, int] = {}
@@ -82,7 +85,7 @@ class RoundActor:
 
 
 def stream_chains(
-    table: pa.Table,
+    chains: OpenChains,
     config: RunConfig,
     plan: ChainPlan,
     *,
@@ -94,8 +97,10 @@ def stream_chains(
 ) -> Iterator[pa.Table]:
     """Run all rounds and yield chains that finished or were suspended, as they come out.
 
+    The chains come as tables of schema IN_TRANSIT.
+
     Args:
-        table: open chains, schema CHAIN_ROW.
+        chains: the open ones.
         config: the run.
         plan: of the same run.
         engine: what answers.
@@ -110,9 +115,10 @@ def stream_chains(
     """
     set_context(stall_s=60 * config.stall_minutes)
     blocks = [
-        table.slice(start, plan.rows_per_block)
-        for start in range(0, table.num_rows, plan.rows_per_block)
+        chains.chains.slice(start, plan.rows_per_block)
+        for start in range(0, chains.num_rows, plan.rows_per_block)
     ]
+    problems = ray.put(chains.problems)
     # from_arrow would start a task on a CPU that the run has no more.
     data = ray.data.from_blocks(blocks)
     pool = ActorPoolStrategy(
@@ -123,7 +129,7 @@ def stream_chains(
     for step in range(plan.length + 1 + bool(plan.afterwards)):
         data = data.map_batches(
             RoundActor,
-            fn_constructor_args=(config, step, engine, describer, sandbox, board, gate),
+            fn_constructor_args=(config, step, problems, engine, describer, sandbox, board, gate),
             batch_size=None,
             batch_format="pyarrow",
             compute=pool,
@@ -148,3 +154,5 @@ def set_context(*, stall_s: float) -> None:
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     context.raise_original_map_exception = True
+    # They would advise on memory that Ray does not meter here, one warning an operator.
+    context.issue_detectors_config.detectors = []

@@ -141,6 +141,14 @@ CHAIN_ROW = pa.schema(
     ]
 )
 
+# What travels between rounds: a chain without its problem's texts, which every round has at hand.
+IN_TRANSIT = pa.schema(
+    [f for f in CHAIN_ROW if f.name not in PROBLEM.names or f.name in ("problem_id", "dataset")]
+)
+
+# A chain that is still to be made.
+OPEN_CHAIN = pa.schema([_required("problem_id", pa.string()), _required("sample", pa.int32())])
+
 # The tables of a run folder. A chain's key is (problem_id, sample); chain_id spells it out.
 
 CHAINS = pa.schema(

@@ -5,6 +5,7 @@ middle only a few prefixes are tried.
 """
 
 import ast
+import functools
 import itertools
 import re
 import textwrap
@@ -66,8 +67,17 @@ class Positions:
         return start, end
 
 
+@functools.lru_cache(maxsize=16)
 def parse(text: str) -> ast.Module | None:
-    """Return the syntax tree, or None."""
+    """Return the syntax tree, or None. The tree is shared: who looks at an answer, parses it often.
+
+    Its nodes must not be changed; see ``parse_anew``.
+    """
+    return parse_anew(text)
+
+
+def parse_anew(text: str) -> ast.Module | None:
+    """Return a syntax tree of one's own, or None."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

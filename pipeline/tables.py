@@ -1,6 +1,7 @@
 """Chains as tables: open ones from problems, finished ones as the tables of a run."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -8,37 +9,87 @@ import pyarrow as pa
 from conf import RunConfig
 from pipeline.records import Answer, Execution, Resample, Step
 from pipeline.roles import GENERATE, ROLES, SUMMARIZE, make_resampling, make_sampling
-from pipeline.schemas import CHAIN_ROW, RUN_TABLES
+from pipeline.schemas import OPEN_CHAIN, RUN_TABLES
 
 Rows = list[dict[str, Any]]
 
 
-def open_chains(problems: pa.Table, config: RunConfig, *, finished: set[str]) -> pa.Table:
-    """Return the chains that are still to be made, schema CHAIN_ROW.
+@dataclass(frozen=True)
+class OpenChains:
+    """Chains that are still to be made; their problems' texts are there once."""
+
+    problems: pa.Table
+    """Schema PROBLEM."""
+    chains: pa.Table
+    """Schema OPEN_CHAIN."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many chains."""
+        return int(self.chains.num_rows)
+
+    def problem_ids(self) -> set[str]:
+        """Return the problems that have an open chain."""
+        return set(self.chains["problem_id"].unique().to_pylist())
+
+    def rows(self) -> Rows:
+        """Return all of them begun, as rows of schema CHAIN_ROW."""
+        return Problems(self.problems).begin(self.chains)
+
+
+class Problems:
+    """Puts chains together with their problems.
+
+    Args:
+        table: schema PROBLEM.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self._rows = {problem["problem_id"]: problem for problem in table.to_pylist()}
+
+    def begin(self, chains: pa.Table) -> Rows:
+        """Return rows of schema CHAIN_ROW at the start of their chains; takes OPEN_CHAIN."""
+        return [
+            {
+                **self._rows[chain["problem_id"]],
+                "chain_id": chain_id(chain["problem_id"], chain["sample"]),
+                "sample": chain["sample"],
+                "summary": None,
+                "generation": None,
+                "execution": None,
+                "steps": [],
+                "stop": None,
+                "resamples": [],
+            }
+            for chain in chains.to_pylist()
+        ]
+
+    def join(self, chains: pa.Table) -> Rows:
+        """Return rows of schema CHAIN_ROW; takes IN_TRANSIT."""
+        return [{**self._rows[chain["problem_id"]], **chain} for chain in chains.to_pylist()]
+
+
+def chain_id(problem_id: str, sample: int) -> str:
+    """Return the name of a chain."""
+    return f"{problem_id}/{sample}"
+
+
+def open_chains(problems: pa.Table, config: RunConfig, *, finished: set[str]) -> OpenChains:
+    """Return the chains that are still to be made.
 
     Args:
         problems: schema PROBLEM.
         config: the run; it says how many chains a problem gets.
         finished: ids of chains that an earlier start has made.
     """
-    rows = [
-        {
-            **problem,
-            "chain_id": f"{problem['problem_id']}/{sample}",
-            "sample": sample,
-            "summary": None,
-            "generation": None,
-            "execution": None,
-            "steps": [],
-            "stop": None,
-            "resamples": [],
-        }
-        for problem in problems.to_pylist()
+    wanted = [
+        (problem, sample)
+        for problem in problems["problem_id"].to_pylist()
         for sample in range(config.chain.samples)
+        if chain_id(problem, sample) not in finished
     ]
-    return pa.Table.from_pylist(
-        [row for row in rows if row["chain_id"] not in finished], schema=CHAIN_ROW
-    )
+    ids, samples = ([pair[part] for pair in wanted] for part in (0, 1))
+    return OpenChains(problems, pa.table([ids, samples], schema=OPEN_CHAIN))
 
 
 def to_tables(
@@ -51,7 +102,7 @@ def to_tables(
     """Return one Arrow table for each of RUN_TABLES.
 
     Args:
-        chains: rows of schema CHAIN_ROW that have stopped.
+        chains: rows of schema IN_TRANSIT that have stopped.
         config: the run they belong to.
         model: identity of the model that answered.
         describer: identity of the model that described, if it was another.

@@ -1,16 +1,17 @@
 """The sandbox actors of a run, shared by all that have programs to judge.
 
-The driver starts the pool; copies of it travel to other actors. Each copy sends a job to the actor
-on which it has the fewest jobs waiting. A job of an actor that dies is run again on another one,
-and the dead one is left alone for a while: when its node is gone, its next life may have to wait
-for a CPU for ever.
+The driver starts the pool; copies of it travel to other actors. Jobs travel in batches, because a
+call costs Ray about as much as a short program costs the sandbox. A job of an actor that dies is
+run again on another one, and the dead one is left alone for a while: when its node is gone, its
+next life may have to wait for a CPU for ever.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import ray
 
@@ -22,6 +23,13 @@ WAITING_PER_ACTOR = 2
 """Batches of ``run_many`` at one actor: the next is there when one is done, and no more."""
 
 LARGEST_BATCH = 16
+CALLS_PER_ACTOR = 1
+"""Batches of ``run`` of one copy at one actor: while it works on one the next gathers."""
+PAUSE_S = 0.2
+"""Between two of these that are not full: several copies keep an actor busy between them."""
+
+_Waiting: TypeAlias = "tuple[Job, asyncio.Future[ProgramResult]]"
+
 AWAY_S = 2.0
 """How long an actor that did not answer is left alone."""
 CHECK_S = 5.0
@@ -39,7 +47,9 @@ class SandboxPool:
     def __init__(self, actors: list[Any], isolation: dict[str, Any]) -> None:
         self.isolation = isolation
         self._actors = actors
-        self._waiting = [0] * len(actors)
+        self._jobs: list[_Waiting] = []
+        self._calls = [0] * len(actors)
+        self._tasks: set[asyncio.Task[None]] = set()
         self._away_until = [0.0] * len(actors)
 
     @classmethod
@@ -72,28 +82,69 @@ class SandboxPool:
 
     async def run(self, job: Job) -> ProgramResult:
         """Run one program on its calls."""
-        while True:
-            index = self._best()
-            if (pause := self._away_until[index] - time.monotonic()) > 0:
-                await asyncio.sleep(pause)
-            self._waiting[index] += 1
-            try:
-                result = await self._ask(index, job)
-            except ray.exceptions.RayActorError:
-                self._away_until[index] = time.monotonic() + AWAY_S
-            else:
-                return result
-            finally:
-                self._waiting[index] -= 1
+        done: asyncio.Future[ProgramResult] = asyncio.get_running_loop().create_future()
+        self._jobs.append((job, done))
+        self._send_jobs()
+        return await done
 
-    async def _ask(self, index: int, job: Job) -> ProgramResult:
-        """Return an actor's answer.
+    def _send_jobs(self) -> None:
+        """Give each actor that is free its share of the jobs that wait."""
+        while self._jobs and (index := self._free()) is not None:
+            share = min(LARGEST_BATCH, math.ceil(len(self._jobs) / len(self._actors)))
+            batch, self._jobs = self._jobs[:share], self._jobs[share:]
+            self._calls[index] += 1
+            task = asyncio.create_task(self._run_batch(index, batch))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _run_batch(self, index: int, batch: list[_Waiting]) -> None:
+        sent_at = time.monotonic()
+        try:
+            results = await self._judged(index, [job for job, _ in batch])
+            for result, (_, done) in zip(results, batch, strict=False):
+                if not done.done():
+                    done.set_result(result)
+            self._jobs = batch[len(results) :] + self._jobs
+            self._send_jobs()
+            if len(self._jobs) < LARGEST_BATCH:
+                await asyncio.sleep(sent_at + PAUSE_S - time.monotonic())
+        except Exception as error:
+            for _, done in batch:
+                if not done.done():
+                    done.set_exception(error)
+        finally:
+            self._calls[index] -= 1
+        self._send_jobs()
+
+    async def _judged(self, index: int, jobs: list[Job]) -> list[ProgramResult]:
+        """Return what came of a batch: nothing if its actor died."""
+        if (pause := self._away_until[index] - time.monotonic()) > 0:
+            await asyncio.sleep(pause)
+        try:
+            results = await self._ask(index, jobs)
+        except ray.exceptions.RayActorError:
+            self._away_until[index] = time.monotonic() + AWAY_S
+            return []
+        return results
+
+    def _free(self) -> int | None:
+        """Return the least busy actor that may get a batch; those that died come last."""
+        now = time.monotonic()
+        best = min(
+            range(len(self._actors)),
+            key=lambda index: (max(self._away_until[index], now), self._calls[index]),
+        )
+        return best if self._calls[best] < CALLS_PER_ACTOR else None
+
+    async def _ask(self, index: int, jobs: list[Job]) -> list[ProgramResult]:
+        """Return an actor's answer to a batch.
 
         Ray may forget a call that it takes just when it learns that the actor's node is gone: that
         call neither ends nor fails. Whether the actor is there is therefore asked again and again;
         as it works on one call after another, its answer to that is no news for the first.
         """
-        answer: asyncio.Future[ProgramResult] = asyncio.ensure_future(self._send(index, "run", job))
+        answer: asyncio.Future[list[ProgramResult]]
+        answer = asyncio.ensure_future(self._send(index, "run_batch", jobs))
         check: asyncio.Future[Any] | None = None
         try:
             while not (await asyncio.wait({answer}, timeout=CHECK_S))[0]:
@@ -137,15 +188,7 @@ class SandboxPool:
             return []
         return results
 
-    def _best(self) -> int:
-        """Return the actor with the fewest jobs of those that answer, else the next to be tried."""
-        now = time.monotonic()
-        return min(
-            range(len(self._actors)),
-            key=lambda index: (max(self._away_until[index], now), self._waiting[index]),
-        )
-
-    def _send(self, index: int, method: str, *work: Job | list[Job]) -> Any:
+    def _send(self, index: int, method: str, *work: list[Job]) -> Any:
         return getattr(self._actors[index], method).remote(*work)
 
     def close(self) -> None:
@@ -154,9 +197,10 @@ class SandboxPool:
             ray.kill(actor)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy counts its own jobs, by its own clock.
+        # A copy has its own jobs, by its own clock.
         count = len(self._actors)
-        return {**self.__dict__, "_waiting": [0] * count, "_away_until": [0.0] * count}
+        own = {"_jobs": [], "_tasks": set(), "_calls": [0] * count, "_away_until": [0.0] * count}
+        return self.__dict__ | own
 
     def __enter__(self) -> Self:
         return self

@@ -73,7 +73,8 @@ class EngineClient:
         """Return a client of the running application that ``spec`` names."""
         from serve.handle import handle_call, transient_errors
 
-        return cls(handle_call(spec.app, spec.deployment), spec, transient=transient_errors())
+        call = handle_call(spec.app, spec.deployment, spec.request_timeout_s)
+        return cls(call, spec, transient=transient_errors())
 
     async def generate(self, request_id: str, prompt: Prompt, sampling: Sampling) -> Answer:
         """Return the engine's answer, or after all tries a Failure.

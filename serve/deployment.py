@@ -133,7 +133,7 @@ def deployment_options(config: RunConfig, model: ResolvedModel) -> dict[str, Any
     options: dict[str, Any] = {
         "name": DEPLOYMENT,
         "num_replicas": engine.replicas,
-        # The next batch waits inside the replica; the rest in the callers, bounded by them.
+        # Calls of up to so many requests: callers bound what they ask, the rest waits in them.
         "max_ongoing_requests": 2 * batch + 8,
         "max_queued_requests": -1,
         "health_check_timeout_s": HEALTH_TIMEOUT_S,

@@ -1,27 +1,34 @@
 """The Ray Serve side of the client."""
 
 import asyncio
+from collections.abc import AsyncIterator, Sequence
 
+from serve.bulk import Ask, BulkCaller, Reply
 from serve.engine import Call
-from serve.messages import Answer, Prompt, Sampling
 
 
-def handle_call(app: str, deployment: str) -> Call:
-    """Return a call that goes to some replica of a running application."""
+def handle_call(app: str, deployment: str, limit_s: float) -> Call:
+    """Return a call that goes to some replica of a running application.
+
+    Args:
+        app: the application.
+        deployment: its deployment of replicas.
+        limit_s: seconds after which the replica gives a request up.
+    """
     from ray import serve as ray_serve
 
-    handle = ray_serve.get_deployment_handle(deployment, app_name=app)
+    handle = ray_serve.get_deployment_handle(deployment, app_name=app).options(stream=True)
 
-    async def call(request_id: str, prompt: Prompt, sampling: Sampling) -> Answer:
-        response = handle.generate.remote(request_id, prompt, sampling)
+    async def stream(client: str, asks: Sequence[Ask]) -> AsyncIterator[list[Reply]]:
+        response = handle.generate_many.remote(client, asks)
         try:
-            answer: Answer = await response
+            async for replies in response:
+                yield replies
         except asyncio.CancelledError:
             response.cancel()
             raise
-        return answer
 
-    return call
+    return BulkCaller(stream, limit_s).call
 
 
 def transient_errors() -> tuple[type[Exception], ...]:

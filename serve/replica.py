@@ -4,10 +4,12 @@ import logging
 import os
 import re
 import sys
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from conf import RunConfig
+from serve.bulk import Ask, BulkAnswers, Reply
 from serve.engine import Engine, EngineDead, Facts
 from serve.messages import Answer, Prompt, Sampling
 from serve.models import ResolvedModel
@@ -36,6 +38,12 @@ class EngineReplica:
             self._engine = _make_engine(config, model)
         except Exception as error:
             raise EngineStartError(why_it_failed(error, log_file)) from error
+        self._answers = BulkAnswers(self.generate)
+
+    async def generate_many(self, client: str, asks: Sequence[Ask]) -> AsyncIterator[list[Reply]]:
+        """Answer a client's requests; see ``serve/bulk.py``."""
+        async for replies in self._answers.answer(client, asks):
+            yield replies
 
     async def generate(self, request_id: str, prompt: Prompt, sampling: Sampling) -> Answer:
         """See ``serve.engine.Engine``. A dead engine takes its process with it.

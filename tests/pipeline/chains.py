@@ -87,7 +87,7 @@ def walk_chain(model, config=None, sandbox=None, problem=None, describer=None):
     """Walk one chain through all its rounds and return its row."""
     config = config or RunConfig()
     table = pa.Table.from_pylist([problem or PROBLEM_ROW], schema=PROBLEM)
-    rows = open_chains(table, config, finished=set()).to_pylist()
+    rows = open_chains(table, config, finished=set()).rows()
 
     async def walk():
         walked = rows

@@ -43,7 +43,7 @@ def test_a_describers_replicas_need_cpus_and_are_described():
     assert "2 replica(s) of starcoderbase-1b" in describe(config, plan)
 
 
-@pytest.mark.parametrize(("chains", "rows"), [(1, 1), (511, 1), (1024, 2), (100_000, 32)])
+@pytest.mark.parametrize(("chains", "rows"), [(1, 1), (255, 1), (1000, 7), (100_000, 32)])
 def test_blocks_grow_with_the_run(chains, rows):
     assert make_plan(RunConfig(), chains=chains, cpus=2).rows_per_block == rows
 

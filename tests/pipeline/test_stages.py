@@ -247,7 +247,7 @@ def test_a_temperature_keeps_equal_states_apart():
 
     rows = open_chains(
         pa.Table.from_pylist([PROBLEM_ROW], schema=PROBLEM), config, finished=set()
-    ).to_pylist()
+    ).rows()
     for step in (0, 1):
         context = StageContext(config, step, Seeded(), InProcess())
         rows = asyncio.run(

@@ -94,20 +94,20 @@ class Method:
 
 class Handle:
     def __init__(self, run, isolation):
-        self.run, self.isolation = Method(run), Method(isolation)
+        self.run_batch, self.isolation = Method(run), Method(isolation)
 
 
 async def test_a_job_that_ray_forgot_is_run_by_another_actor(monkeypatch):
     from ray.exceptions import ActorUnavailableError
 
-    async def forget(job):
+    async def forget(jobs):
         await asyncio.Event().wait()
 
     async def refuse():
         raise ActorUnavailableError("its node is gone", None)
 
-    async def answer(job):
-        return f"result of {job.job_id}"
+    async def answer(jobs):
+        return [f"result of {each.job_id}" for each in jobs]
 
     monkeypatch.setattr("sandbox.pool.CHECK_S", 0.01)
     two = SandboxPool([Handle(forget, refuse), Handle(answer, refuse)], {})
@@ -117,10 +117,10 @@ async def test_a_job_that_ray_forgot_is_run_by_another_actor(monkeypatch):
 async def test_a_job_that_takes_long_is_waited_for(monkeypatch):
     checks = []
 
-    async def answer_late(job):
+    async def answer_late(jobs):
         while len(checks) < 3:
             await asyncio.sleep(0)
-        return f"result of {job.job_id}"
+        return [f"result of {each.job_id}" for each in jobs]
 
     async def answer_check():
         checks.append("here")
