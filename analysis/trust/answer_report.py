@@ -47,7 +47,7 @@ def render_answers(
     parts: list[RenderableType] = [Text(_headline(answers, problems), style="bold")]
     parts += list(_endings(problems))
     if answers.height:
-        parts += [_each(answers.head(shown)), _figures(answers)]
+        parts += [*([_each(answers.head(shown))] if shown else []), _figures(answers)]
         parts += list(_explained(answers.filter("answered").head(shown), explanations))
         if answers.height > shown:
             parts.append(Text(f"{answers.height - shown} more problems: see the answers' file"))
@@ -84,7 +84,7 @@ def _each(answers: pl.DataFrame) -> Table:
 
 def _explained(answers: pl.DataFrame, explanations: pl.DataFrame) -> Iterator[Text]:
     """Yield what speaks for each answer: its specs, and inputs on which they were tested."""
-    if answers.height:
+    if answers.height and explanations.height:
         yield Text("Specs that tell the chosen program from the others", style="bold")
     for problem, program in answers.select("problem_id", "program_id").iter_rows():
         specs = explanations.filter(pl.col("problem_id") == problem)

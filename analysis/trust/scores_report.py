@@ -13,8 +13,8 @@ def render_brief(measured: Measured) -> RenderableType:
     """Return the main figures of each score; ``scores.txt`` has them all."""
     table = Table(box=box.HORIZONTALS, title="Scores", title_justify="left", padding=(0, 1, 0, 0))
     table.add_column("score", no_wrap=True)
-    for name in ("pass@1", "PR-AUC", "AUROC", "ECE", "ECE chosen"):
-        table.add_column(name, justify="right", no_wrap=name != "ECE chosen")
+    for name in ("pass@1", "PR-AUC", "AUROC", "ECE", "ECE\nchosen"):
+        table.add_column(name, justify="right", no_wrap=True)
     for name, score in measured.scores.items():
         numbers = (
             score.auroc,
@@ -29,10 +29,14 @@ def render_brief(measured: Measured) -> RenderableType:
 
 
 def _number(figure: Figure | None) -> str:
-    return "-" if figure is None or figure.value is None else f"{figure.value:.3f}"
+    return "-" if figure is None or figure.value is None else _short(figure.value, 3)
 
 
 def _interval(figure: Figure) -> str:
     if figure.low is None or figure.high is None:
         return _number(figure)
-    return f"{_number(figure)} ({figure.low:.2f}-{figure.high:.2f})"
+    return f"{_number(figure)} ({_short(figure.low, 2)}-{_short(figure.high, 2)})"
+
+
+def _short(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
