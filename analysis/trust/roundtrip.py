@@ -52,6 +52,21 @@ def round_trips(programs: pl.DataFrame, run: RunTables) -> pl.DataFrame:
     return joined.select(pl.col(name).cast(kind) for name, kind in ROUND_TRIPS.items())
 
 
+def first_programs(run: RunTables) -> pl.DataFrame:
+    """Return the first program of each chain as a sample, sorted by problem.
+
+    Returns:
+        ``problem_id``, ``chain_id``, ``correct`` (whether it passes all tests) and ``round_trip``
+        (its TOM_1; null where no output could be compared).
+    """
+    transition = pl.col("step") == FIRST_TRANSITION
+    tom = unroll(run, FIRST_TRANSITION).filter(transition).select("chain_id", round_trip="tom")
+    first = run.steps.filter(pl.col("step") == 0).select(
+        "problem_id", "chain_id", correct=pl.col("verdict") == "pass"
+    )
+    return first.join(tom, on="chain_id", how="left").sort("problem_id", "chain_id").collect()
+
+
 def _first_transitions(run: RunTables) -> pl.DataFrame:
     """Return each chain's first program and the TOM of its first transition."""
     transition = pl.col("step") == FIRST_TRANSITION

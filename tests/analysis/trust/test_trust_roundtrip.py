@@ -1,7 +1,7 @@
 import polars as pl
 
 from analysis.tables import CHAINS, COMPLETIONS, OUTCOMES, STEPS, RunTables
-from analysis.trust.roundtrip import ROUND_TRIPS, round_trips
+from analysis.trust.roundtrip import ROUND_TRIPS, first_programs, round_trips
 
 SOURCE = "def f(x):\n    return x  # same\n"
 
@@ -46,3 +46,9 @@ def test_without_a_chain_of_the_problem_both_are_null():
     found = round_trips(programs(a="def f(x): return x"), make_run(4, problem="q"))
     assert found.schema == ROUND_TRIPS
     assert found.row(0) == ("p", "a", None, None)
+
+
+def test_a_chains_first_program_is_a_sample_with_its_verdict_and_its_match():
+    found = first_programs(make_run(4, 1))
+    assert found["round_trip"].to_list() == [1.0, 0.25]
+    assert found["correct"].to_list() == [True, True]
