@@ -50,8 +50,10 @@ PROBLEMS = 125
 # A temperature makes samples of one problem different chains, and lets none end early.
 DEFAULTS = (
     "serve=fake",
-    "serve.fake_tokens_per_s=25",
-    "serve.fake_batch_limit=32",
+    # So slow that the engine, as a real one, is what limits and not this machine's two cores.
+    "serve.fake_tokens_per_s=10",
+    "serve.fake_batch_limit=384",
+    "serve.max_in_flight=800",
     "chain.length=5",
     "chain.sampling.temperature=0.8",
     "sandbox.actors=1",
