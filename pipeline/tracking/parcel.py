@@ -12,7 +12,7 @@ from pipeline.schemas import RUN_TABLES
 from pipeline.tracking.figures import told_config
 from pipeline.trust.schemas import TRUST_RUN_TABLES
 
-WHOLE = ("metrics.json", "metrics.jsonl", "events.jsonl")
+WHOLE = ("metrics.json", "metrics.jsonl", "events.jsonl", "scores.txt")
 ALSO_WITH_TEXTS = ("manifest.json", "run.log", "answers.json", "explanations.parquet")
 _FREE_WORDS = ("message", "load_message", "error_message")
 
