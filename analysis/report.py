@@ -5,7 +5,6 @@ be understood, and the widest table fits 80 columns.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -43,7 +42,7 @@ _AMOUNTS = {
 
 
 def render_report(
-    metrics: ChainMetrics, files: Mapping[str, Path], *, wall_s: float | None = None
+    metrics: ChainMetrics, files: Mapping[str, object], *, wall_s: float | None = None
 ) -> RenderableType:
     """Return what a run prints at its end.
 
@@ -171,7 +170,7 @@ def _time(metrics: ChainMetrics, wall_s: float | None) -> list[RenderableType]:
     return [Text(f"\nTook {minutes}:{seconds:02d} minutes, {rate:,.1f} tokens written per second")]
 
 
-def _files(files: Mapping[str, Path]) -> Group:
+def _files(files: Mapping[str, object]) -> Group:
     """Paths are never cut off: one that is too long goes on in the next line."""
     width = max(map(len, files), default=0)
     return Group(

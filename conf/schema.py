@@ -330,10 +330,11 @@ class RunConfig:
     name: str = "chain"
     """Ends the run folder's name."""
     runs_dir: str = "runs"
-    """Where run folders are made."""
+    """Where run folders are made: a folder, or an address that ``pyarrow.fs`` opens, such as
+    ``s3://bucket/runs`` (docs/operations.md)."""
     resume: str | None = None
-    """A run folder to go on with; null goes on with an unfinished run of the same configuration
-    under ``runs_dir``, if there is one."""
+    """A run folder, or its address, to go on with; null goes on with an unfinished run of the same
+    configuration under ``runs_dir``, if there is one."""
     fresh: bool = False
     """Begin a new run even if an unfinished one has the same configuration."""
     stall_minutes: float = 30.0

@@ -1,5 +1,6 @@
 """What answers a run's requests: an engine started for it, or the journal of another run."""
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pipeline.answering import AnswerSource, JournaledEngine
 from pipeline.cluster import outlives_driver
 from pipeline.compose import overlaid
 from pipeline.desk import KeeperHandle
+from pipeline.fetching import fetch_journal, read_file
 from pipeline.keeper import JournalRun
 from pipeline.resuming import read_beginning
 from pipeline.roles import describing
@@ -88,8 +90,7 @@ def replayed_config(asked: RunConfig, overrides: Sequence[str]) -> RunConfig:
     """
     if not asked.serve.replay_from:
         raise UserError("serve=replay needs serve.replay_from=RUN, a folder under runs/")
-    path = Path(asked.serve.replay_from)
-    recorded = read_beginning(path, "serve.replay_from")["config"]
+    recorded = read_beginning(asked.serve.replay_from, "serve.replay_from")["config"]
     config, _ = overlaid(recorded | {"name": asked.name}, asked, overrides)
     config.serve = asked.serve
     return config
@@ -99,7 +100,7 @@ def replay_sources(config: RunConfig) -> tuple[str, ...]:
     """Return the journals that answer beside the run's own."""
     if config.serve.backend != "replay":
         return ()
-    return (str(RunFolder(Path(config.serve.replay_from or "")).journal),)
+    return (str(fetch_journal(config.serve.replay_from or "")),)
 
 
 def journal_run(config: RunConfig, folder: RunFolder) -> JournalRun:
@@ -111,6 +112,7 @@ def journal_run(config: RunConfig, folder: RunFolder) -> JournalRun:
         token_limit=config.budget.tokens,
         ends_at=time.time() + 60 * minutes if minutes is not None else None,
         pays=config.serve.backend != "replay",
+        address=folder.journal_address,
     )
 
 
@@ -146,13 +148,14 @@ def answerer(
 
 
 def _manifest(config: RunConfig) -> Any:
-    folder = RunFolder(Path(config.serve.replay_from or ""))
-    if not folder.has("manifest.json"):
+    place = config.serve.replay_from or ""
+    content = read_file(place, "manifest.json")
+    if content is None:
         raise UserError(
-            f"serve.replay_from={folder.path}: that run has no manifest.json: it ended before "
+            f"serve.replay_from={place}: that run has no manifest.json: it ended before "
             f"its engine had answered anything"
         )
-    return folder.read_json("manifest.json")
+    return json.loads(content)
 
 
 def _recorded_model(facts: dict[str, Any]) -> ResolvedModel:

@@ -3,13 +3,13 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.blame import FINDINGS
 from analysis.broken import CLOSING, INCOMPARABLE, OUTPUTS
 from pipeline.commands import Command
 from pipeline.display import shorten, show_value
+from pipeline.fetching import fetch_run
 from pipeline.masking import MASK
 from pipeline.records import Problem
 from pipeline.words import read_words
@@ -30,7 +30,7 @@ def _broken(words: list[str]) -> int:
     from pipeline.stored_run import read_stored, show_texts
 
     given = read_words("broken", words, places=["RUN"], keys={"json": "false"})
-    run = read_stored(Path(given.places[0]))
+    run = read_stored(fetch_run(given.places[0]))
     problems = run.problems()
     length = run.config.chain.length
     rows = broken_chains(run.tables, length).rows(named=True)

@@ -205,6 +205,7 @@ every program runs on the problem's tests. Results go to runs/<time>-<name>/.
   ./launch.sh run chain.length=5 chain.stop=[fixed_point,cycle,decided]
   ./launch.sh run resume=runs/FOLDER               go on with a run that was stopped; so does
                                                    the same command
+  ./launch.sh run runs_dir=s3://BUCKET/runs        keep the run there; every RUN may be an address
   ./launch.sh run budget.tokens=1000000            stop there, with a partial result
   ./launch.sh run serve=replay serve.replay_from=RUN   again from its journal, no engine
   ./launch.sh run -m model=A,B chain.length=3,5    a sweep: every combination, shared engines

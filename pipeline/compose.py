@@ -29,6 +29,7 @@ HOW_IT_RUNS = ("stall_minutes", "cluster", "tracking")
 MANIFESTS = ("kuberay",)
 """Files beside the options of a group that are none: a command of this name fills them in."""
 FREE_MAPS = re.compile(r"engine\.(args|env)[.=]")
+PLACE = re.compile(r"([a-z_.]+)=([a-z][a-z0-9+.-]*://[^'\"]*)")
 DESCRIBER = re.compile(r"chain\.describer(\.prompt)?=(?!null$)([^{].*)")
 
 
@@ -99,6 +100,8 @@ def expand(overrides: Sequence[str]) -> list[Choice]:
 
 def _open(override: str) -> str:
     """Return an override in Hydra's own words where ours are shorter."""
+    if place := PLACE.fullmatch(override):  # whose query Hydra would take for its own grammar
+        override = f"{place[1]}='{place[2]}'"
     if FREE_MAPS.match(override):
         return f"++{override}"
     if override.startswith("trust.from="):  # a field cannot have the name of a Python keyword

@@ -9,6 +9,9 @@ A process that dies leaves at most one half record batch at the end of its last 
 stops there; nothing is repaired, because the next process begins a segment of its own. A machine
 that dies may leave a batch of the right length with holes in it; a checksum finds those.
 
+The journal of a run at an address is kept there too: an answer is handed on when its segment lies
+there with it. A segment there is always a beginning of the one here, so it reads like one.
+
 The index keeps only the place of each answer in memory and reads the answer when it is asked for.
 """
 
@@ -28,9 +31,12 @@ from typing import Any, Self
 import pyarrow as pa
 
 from conf import UserError
+from pipeline.address import Address
 from serve.messages import Completion, Prompt, Sampling
 
 SEGMENT_BYTES = 8 * 2**20
+COPIED_SEGMENT_BYTES = 2**18
+"""A segment at an address is written there again with each batch, so it is left earlier."""
 SUFFIX = ".arrows"
 
 JOURNAL = pa.schema(
@@ -153,10 +159,14 @@ class JournalWriter:
 
     Args:
         folder: the journal; it must exist.
+        address: where it is kept beside; null: nowhere.
+
+    Raises:
+        UserError: the address cannot be reached.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._segments = _Segments(folder)
+    def __init__(self, folder: Path, address: str | None = None) -> None:
+        self._segments = _Segments(folder, Address(address) if address else None)
         self._waiting: list[tuple[dict[str, Any], asyncio.Future[Place]]] = []
         self._writing: asyncio.Task[None] | None = None
 
@@ -182,7 +192,7 @@ class JournalWriter:
             batch, self._waiting = self._waiting, []
             try:
                 places = await asyncio.to_thread(self._segments.write, [row for row, _ in batch])
-            except OSError as error:
+            except (OSError, UserError) as error:
                 why = _unwritable(self._segments.folder, error)
                 for _, future in batch:
                     if not future.done():
@@ -197,14 +207,18 @@ class JournalWriter:
 class _Segments:
     """The files of one writer; each is closed when it is full, or when the writer is gone."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, address: Address | None) -> None:
         self.folder = folder
+        self._address = address
+        self._full = COPIED_SEGMENT_BYTES if address else SEGMENT_BYTES
         self._name = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}"
         self._count = 0
         self._path = folder
         self._fd = -1
         self._size = 0
         self._close: Callable[[], object] | None = None
+        if address:
+            _copy_missing(folder, address)
 
     def write(self, rows: list[dict[str, Any]]) -> list[Place]:
         """Append one record batch and wait for the disk."""
@@ -215,11 +229,13 @@ class _Segments:
             offset = self._size
             self._append(content)
             os.fsync(self._fd)
-        except OSError:
+            if self._address:
+                self._address.write(self._path.name, self._path.read_bytes())
+        except (OSError, UserError):
             # What was written of the batch must stay the segment's end.
             self._leave()
             raise
-        if self._size >= SEGMENT_BYTES:
+        if self._size >= self._full:
             self._leave()
         return [Place(self._path, offset, row) for row in range(len(rows))]
 
@@ -242,6 +258,14 @@ class _Segments:
         if self._close is not None:
             self._close()
         self._close = None
+
+
+def _copy_missing(folder: Path, address: Address) -> None:
+    """Bring to the address what a writer that died there did not bring there any more."""
+    there = address.files()
+    for segment in _segments(folder):
+        if there.get(segment.name) != segment.stat().st_size:
+            address.write(segment.name, segment.read_bytes())
 
 
 def _sync_folder(folder: Path) -> None:
@@ -303,7 +327,9 @@ def _checksum(row: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(row, sort_keys=True).encode())
 
 
-def _unwritable(folder: Path, error: OSError) -> str:
+def _unwritable(folder: Path, error: OSError | UserError) -> str:
+    if isinstance(error, UserError):
+        return str(error)
     if isinstance(error, FileNotFoundError):
         return (
             f"node {os.uname().nodename} does not see {folder}; runs_dir must lie on a file "

@@ -48,6 +48,8 @@ class JournalRun:
     """When the run asks nothing more, in seconds since 1970; null: never."""
     pays: bool = True
     """Whether there is an engine; without one, what no journal has is missing."""
+    address: str | None = None
+    """Where the journal is kept beside, for a run at an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ class Keeper:
 
     def _open(self, run: JournalRun) -> _Book:
         if run.journal not in self._books:
-            book = _Book(run, JournalWriter(Path(run.journal)))
+            book = _Book(run, JournalWriter(Path(run.journal), run.address))
             for recorded in read_answers(Path(run.journal)):
                 key = recorded.request.key()
                 self._index.add(key, recorded.place)

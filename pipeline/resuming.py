@@ -5,13 +5,18 @@ works in a folder; its lock is gone when the process is, however that ends.
 """
 
 import fcntl
+import json
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from conf import RunConfig, UserError
+from pipeline.address import is_address, local_path
 from pipeline.compose import check_resumable, same_run, to_plain
+from pipeline.fetching import read_file
+from pipeline.remote_runs import remote_folder
 from pipeline.runfolder import BEGINNING, RunFolder
 from pipeline.status import is_finished
 
@@ -27,21 +32,26 @@ def resumed_config(asked: RunConfig, overrides: Sequence[str]) -> RunConfig:
     Raises:
         UserError: there is no run, or this command line asks for another one.
     """
-    recorded = read_beginning(Path(asked.resume or ""), "resume")["config"]
+    recorded = read_beginning(asked.resume or "", "resume")["config"]
     return check_resumable(recorded, asked, overrides)
 
 
-def read_beginning(path: Path, key: str) -> Any:
+def resume_word(place: str) -> str:
+    """Return the word by which a shell goes on with the run at a place."""
+    return shlex.quote(f"resume={place}")
+
+
+def read_beginning(place: str, key: str) -> Any:
     """Return what a run was made of: ``config`` and ``inputs``.
 
     Args:
-        path: the run's folder.
+        place: the run's folder or address.
         key: which key of the command line names it.
     """
-    folder = RunFolder(path)
-    if not folder.has(BEGINNING):
-        raise UserError(f"{key}={path}: no run there (no {BEGINNING}); give a folder under runs/")
-    return folder.read_json(BEGINNING)
+    content = read_file(place, BEGINNING)
+    if content is None:
+        raise UserError(f"{key}={place}: no run there (no {BEGINNING}); give a folder under runs/")
+    return json.loads(content)
 
 
 def run_folder(config: RunConfig, inputs: Inputs) -> AbstractContextManager[tuple[RunFolder, bool]]:
@@ -65,13 +75,18 @@ def folder_of_kind(
             be made.
     """
     if config.resume:
-        _refuse_other_inputs(Path(config.resume), inputs)
-        found = _lock(Path(config.resume))
+        _refuse_other_inputs(config.resume, inputs)
+    if is_address(config.resume or config.runs_dir):
+        with remote_folder(config, inputs, kind) as (folder, goes_on):
+            yield folder, goes_on
+        return
+    if config.resume:
+        found = _lock(local_path(config.resume))
         if found is None:
             raise UserError(f"resume={config.resume}: another process is making this run")
     else:
         found = None if config.fresh else _find_unfinished(config, inputs)
-    folder = kind(found[0].path) if found else kind.create(Path(config.runs_dir), config.name)
+    folder = kind(found[0].path) if found else kind.create(local_path(config.runs_dir), config.name)
     lock = found[1] if found else _open_lock(folder.path)
     with lock:
         if found:
@@ -84,7 +99,7 @@ def folder_of_kind(
 
 def _find_unfinished(config: RunConfig, inputs: Inputs) -> tuple[RunFolder, IO[str]] | None:
     """Return the newest unfinished run of the same kind that no process is making."""
-    for beginning in sorted(Path(config.runs_dir).glob(f"*/{BEGINNING}"), reverse=True):
+    for beginning in sorted(local_path(config.runs_dir).glob(f"*/{BEGINNING}"), reverse=True):
         folder = RunFolder(beginning.parent)
         recorded = folder.read_json(BEGINNING)
         if recorded["inputs"] != inputs or not same_run(recorded["config"], config):
@@ -111,12 +126,12 @@ def _open_lock(path: Path) -> IO[str]:
         raise UserError(f"cannot write under {path}: {error.strerror or error}") from error
 
 
-def _refuse_other_inputs(path: Path, now: Inputs) -> None:
+def _refuse_other_inputs(place: str, now: Inputs) -> None:
     """A run goes on only with the weights and problems it was started with."""
-    then = read_beginning(path, "resume")["inputs"]
+    then = read_beginning(place, "resume")["inputs"]
     for what in now:
         if then.get(what) != now[what]:
             raise UserError(
-                f"resume={path}: the {what} has changed since the run was started "
+                f"resume={place}: the {what} has changed since the run was started "
                 f"({then.get(what)} then, {now[what]} now); start a new run"
             )

@@ -39,7 +39,7 @@ from pipeline.gpus import check_gpus, gpu_plan
 from pipeline.manifest import make_manifest
 from pipeline.plan import make_plan
 from pipeline.progress import Progress
-from pipeline.resuming import resumed_config, run_folder
+from pipeline.resuming import resume_word, resumed_config, run_folder
 from pipeline.roles import describing
 from pipeline.runfolder import RunFolder
 from pipeline.scores import score_run
@@ -84,14 +84,14 @@ def run(overrides: Sequence[str]) -> int:
 
 def _opening(folder: RunFolder, found: bool) -> str:
     if found:
-        return f"going on with {folder.path}, which was not finished (fresh=true begins anew)"
-    return f"run folder {folder.path}"
+        return f"going on with {folder.shown()}, which was not finished (fresh=true begins anew)"
+    return f"run folder {folder.shown()}"
 
 
 def _how_to_go_on(folder: RunFolder) -> str:
     return (
         f"What is finished is kept; go on with the same command or\n"
-        f"  ./launch.sh run resume={folder.path}"
+        f"  ./launch.sh run {resume_word(folder.shown())}"
     )
 
 
@@ -232,14 +232,14 @@ class ChainJob:
         partial = asdict(stopped) if stopped else None
         content = metrics.to_json() | {name: e.to_json() for name, e in extras.items() if e}
         content |= {"partial": partial}
-        path = self.folder.write_json("metrics.json", content)
+        self.folder.write_json("metrics.json", content)
         broken = broken_chains(tables, chain.length)
         self.tracking.scored(self.folder.read_json("manifest.json"), Result(content, broken))
         files = {
-            "tables": self.folder.path,
-            "scores": path,
-            "made of": self.folder.path / "manifest.json",
-            "log": self.folder.path / "run.log",
+            "tables": self.folder.shown(),
+            "scores": self.folder.shown("metrics.json"),
+            "made of": self.folder.shown("manifest.json"),
+            "log": self.folder.shown("run.log"),
         }
         if stopped:
             console.print(_partial_words(metrics.chains, stopped), markup=False)

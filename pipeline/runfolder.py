@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from conf import UserError
+from pipeline.mirror import Mirror
 from pipeline.schemas import RUN_TABLES
 
 FREE_BYTES_TO_START = 50 * 2**20
@@ -30,7 +31,12 @@ BEGINNING = "config.json"
 
 
 class RunFolder:
-    """Where one run keeps everything."""
+    """Where one run keeps everything.
+
+    Args:
+        path: where it lies on this machine.
+        mirror: what keeps it at an address, if that is where the run is.
+    """
 
     tables: ClassVar[Iterable[str]] = RUN_TABLES
     commit: ClassVar[str] = COMMIT_TABLE
@@ -38,8 +44,9 @@ class RunFolder:
     key: ClassVar[str] = "chain_id"
     """Its column that says what is done."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, mirror: Mirror | None = None) -> None:
         self.path = path
+        self.mirror = mirror
 
     @classmethod
     def create(cls, runs_dir: Path, name: str) -> Self:
@@ -65,13 +72,13 @@ class RunFolder:
         return cls(path)
 
     @classmethod
-    def reopen(cls, path: Path) -> Self:
+    def reopen(cls, path: Path, mirror: Mirror | None = None) -> Self:
         """Open a folder to go on with, and set aside what a killed run left half published.
 
         Raises:
             UserError: there is no run at this path.
         """
-        folder = cls(path)
+        folder = cls(path, mirror)
         if not folder.has(BEGINNING):
             raise UserError(
                 f"resume={path}: no run there (no {BEGINNING}); give a folder under runs/"
@@ -90,6 +97,17 @@ class RunFolder:
         """The folder of the completion journal, as an absolute path."""
         return (self.path / JOURNAL).resolve()
 
+    @property
+    def journal_address(self) -> str | None:
+        """Where the journal is kept beside; null for a run on this machine."""
+        return str(self.mirror.address / JOURNAL) if self.mirror else None
+
+    def shown(self, name: str = "") -> str:
+        """Return what a user calls this folder, or a file in it."""
+        if self.mirror:
+            return str(self.mirror.address / name if name else self.mirror.address)
+        return str(self.path / name)
+
     def write_shard(self, tables: Mapping[str, pa.Table]) -> None:
         """Publish one shard of all tables.
 
@@ -99,7 +117,9 @@ class RunFolder:
         name = f"shard-{self._next_shard():06d}.parquet"
         try:
             for table in sorted(self.tables, key=lambda table: table == self.commit):
-                write_parquet(tables[table], self.path / table / name)
+                path = self.path / table / name
+                write_parquet(tables[table], path)
+                self._keep(path)
         except OSError as error:
             raise UserError(_unwritable(self.path, error)) from error
 
@@ -111,6 +131,7 @@ class RunFolder:
             _publish(path, text.encode())
         except OSError as error:
             raise UserError(_unwritable(self.path, error)) from error
+        self._keep(path)
         return path
 
     def has(self, name: str) -> bool:
@@ -132,6 +153,10 @@ class RunFolder:
             done.update(pq.read_table(shard, columns=[self.key])[self.key].to_pylist())
         return done
 
+    def _keep(self, path: Path) -> None:
+        if self.mirror:
+            self.mirror.publish(path)
+
     def _next_shard(self) -> int:
         numbers = [int(p.stem.removeprefix("shard-")) for p in self.path.glob("*/shard-*.parquet")]
         return max(numbers, default=-1) + 1
@@ -143,7 +168,10 @@ class RunFolder:
                 if path.name not in committed:
                     target = self.path / "orphans" / f"{table}-{path.name}"
                     target.parent.mkdir(exist_ok=True)
-                    path.rename(_free_name(target))
+                    target = _free_name(target)
+                    path.rename(target)
+                    if self.mirror:
+                        self.mirror.move(path, target)
 
 
 def sibling_journals(folder: RunFolder) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from conf import UserError
 from pipeline.commands import Command
+from pipeline.fetching import fetch_run
 from pipeline.words import Words, read_words
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def _rescore(words: list[str]) -> int:
     keys = {"scoring": "strict", "judge": "false"}
     given = read_words("rescore", words, places=["FILE|RUN"], keys=keys)
-    path, scoring = Path(given.places[0]), given.keys["scoring"]
+    path, scoring = fetch_run(given.places[0]), given.keys["scoring"]
     if path.is_dir():
         if given.flag("judge"):
             raise UserError("judge=true is for recorded files; a run's programs have been judged")
@@ -69,7 +70,7 @@ def _compare(words: list[str]) -> int:
 
     keys = {"allow_different": "false"}
     given = read_words("compare", words, places=["RUN_A", "RUN_B"], keys=keys, more=True)
-    paths = [Path(place) for place in given.places]
+    paths = [fetch_run(place) for place in given.places]
     stored = [read_stored(path) for path in paths]
     runs = [
         Run(name, run.tables, run.scoring)
@@ -85,7 +86,7 @@ def _correlate(words: list[str]) -> int:
 
     keys = {"step": "1", "scoring": "strict"}
     given = read_words("correlate", words, places=["FILE|RUN", "LABELS.csv"], keys=keys)
-    path, labels = map(Path, given.places)
+    path, labels = fetch_run(given.places[0]), Path(given.places[1])
     wanted = read_labels(labels)
     scores = _run_scores(path, given) if path.is_dir() else _recorded_scores(path, given)
     _show(render_correlations(correlate(scores, wanted)))

@@ -22,4 +22,6 @@ compile() {
 
 compile cpu --override overrides.txt --override overrides-cpu.txt "${torch_source[@]}" "$@"
 compile gpu --override overrides.txt "$@"
-compile dev --constraint cpu.txt "$@"
+compile dev --override overrides-dev.txt --constraint cpu.txt "$@"
+# launch.sh reads pins and reasons, no options, not even quoted ones.
+sed -i 's/--override overrides-dev.txt/overrides-dev.txt/' dev.txt

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from object_store import CREDENTIALS, object_store
 
 # A deadline for one example is a timed assertion, which a busy machine fails.
 settings.register_profile("untimed", deadline=None)
@@ -30,12 +31,23 @@ def ray_session() -> Iterator[None]:
         patch.delenv("RAY_ADDRESS", raising=False)
         patch.setenv("RAY_SERVE_LOG_TO_STDERR", "0")
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        for name, value in CREDENTIALS.items():  # the keeper writes to an object store
+            patch.setenv(name, value)
         _start_ray(folder)
         try:
             yield
         finally:
             ray.shutdown(wait_for_processes=True)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def store() -> Iterator[str]:
+    """The query of every address on an S3 server; this process has credentials for it."""
+    with pytest.MonkeyPatch.context() as patch, object_store() as query:
+        for name, value in CREDENTIALS.items():
+            patch.setenv(name, value)
+        yield query
 
 
 @pytest.fixture(scope="module", autouse=True)

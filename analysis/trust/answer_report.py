@@ -1,7 +1,6 @@
 """The report of a trust run for the terminal: what was answered, and how it was decided."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -27,7 +26,7 @@ def render_answers(
     explanations: pl.DataFrame,
     problems: pl.DataFrame,
     specs: pl.DataFrame,
-    files: Mapping[str, Path],
+    files: Mapping[str, object],
     *,
     shown: int,
     notes: tuple[str, ...] = (),
@@ -169,7 +168,7 @@ def _cost(problems: pl.DataFrame) -> Iterator[str]:
     )
 
 
-def _files(files: Mapping[str, Path]) -> Table:
+def _files(files: Mapping[str, object]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     for what, path in files.items():
         table.add_row(what, Text(str(path), overflow="fold"))

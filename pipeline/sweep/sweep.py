@@ -15,6 +15,7 @@ from rich.console import Console
 
 from analysis.sweep_table import render_sweep
 from conf import UserError
+from pipeline.address import is_address, local_path
 from pipeline.cluster import ray_cluster
 from pipeline.compose import load_config
 from pipeline.console import captured_output
@@ -55,7 +56,9 @@ def sweep(words: Sequence[str]) -> int:
     points = make_points(overrides)
     if folder is None:
         first = points[0].config
-        folder = SweepFolder.create(Path(first.runs_dir), first.name, overrides)
+        if is_address(first.runs_dir):
+            raise UserError(f"runs_dir={first.runs_dir}: a sweep needs a folder of this machine")
+        folder = SweepFolder.create(local_path(first.runs_dir), first.name, overrides)
     with captured_output(folder.path / "run.log") as console:
         return SweepJob(folder, points, console).run()
 
@@ -71,7 +74,7 @@ def _find(words: Sequence[str]) -> tuple[SweepFolder | None, list[str]]:
         return folder, folder.words
     plain = [word for word in overrides if word.startswith(("runs_dir=", "fresh="))]
     asked = load_config(plain)
-    return SweepFolder.find_unfinished(Path(asked.runs_dir), overrides), overrides
+    return SweepFolder.find_unfinished(local_path(asked.runs_dir), overrides), overrides
 
 
 @dataclass

@@ -28,7 +28,7 @@ from pipeline.console import captured_output
 from pipeline.datasets import dataset_facts, load_problems
 from pipeline.desk import KeeperHandle, keeping
 from pipeline.manifest import make_manifest
-from pipeline.resuming import folder_of_kind, resumed_config
+from pipeline.resuming import folder_of_kind, resume_word, resumed_config
 from pipeline.runner import Stalled
 from pipeline.schemas import PROBLEM
 from pipeline.status import StandstillError, note_end, noting_status
@@ -71,7 +71,7 @@ def run_trust(overrides: Sequence[str]) -> int:
     ):
         try:
             found = "going on with" if goes_on else "run folder"
-            console.print(f"{found} {folder.path}", markup=False)
+            console.print(f"{found} {folder.shown()}", markup=False)
             with (
                 noting_status(folder),
                 tracked(config, folder.path, console) as tracking,
@@ -86,7 +86,7 @@ def run_trust(overrides: Sequence[str]) -> int:
 def _how_to_go_on(folder: TrustFolder) -> str:
     return (
         f"What is finished is kept; go on with the same command or\n"
-        f"  ./launch.sh trust resume={folder.path}"
+        f"  ./launch.sh trust {resume_word(folder.shown())}"
     )
 
 

@@ -24,6 +24,7 @@ from analysis.trust.roundtrip_figures import relate_round_trips
 from analysis.trust.scores_report import render_brief
 from analysis.trust.tables import read_matrix
 from conf import RunConfig, UserError
+from pipeline.fetching import fetch_run
 from pipeline.runfolder import write_parquet
 from pipeline.trust.explaining import explain_answers
 from pipeline.trust.folder import TrustFolder
@@ -56,7 +57,7 @@ def check_results(config: RunConfig) -> Results:
         raise UserError(f"trust.fit={fit}: is there already; choose another name")
     if fit and not fit.parent.is_dir():
         raise UserError(f"trust.fit={fit}: there is no folder {fit.parent}")
-    return Results(model, fit, _chains(Path(trust.chains)) if trust.chains else None)
+    return Results(model, fit, _chains(fetch_run(trust.chains)) if trust.chains else None)
 
 
 def _chains(folder: Path) -> RunTables:
@@ -111,15 +112,15 @@ def show_results(
         metrics |= {"round_trip": asdict(trips)}
     figures = folder.write_json("metrics.json", metrics)
     files = {
-        "tables": folder.path,
-        "answers": made,
-        "explained": explained,
-        "figures": figures,
-        "made of": folder.path / "manifest.json",
-        "log": folder.path / "run.log",
+        "tables": folder.shown(),
+        "answers": folder.shown(made.name),
+        "explained": folder.shown(explained.name),
+        "figures": folder.shown(figures.name),
+        "made of": folder.shown("manifest.json"),
+        "log": folder.shown("run.log"),
     }
     if measured:
-        files["scores"] = _write_scores(folder, scored, results, measured)
+        files["scores"] = folder.shown(_write_scores(folder, scored, results, measured).name)
     notes = tuple(_notes(scored, config, results))
     shown = config.trust.shown
     console.print(

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from conf import DatasetConfig, RunConfig, UserError
 from pipeline.datasets import dataset_facts, load_problems
+from pipeline.fetching import fetch_run
 from pipeline.records import Problem
 from pipeline.trust.codet import CodetChoice, describe_codet, read_codet
 from pipeline.trust.samples import ProblemSamples, Sampled
@@ -37,7 +38,7 @@ def read_stored_samples(config: RunConfig) -> StoredSamples:
         UserError: there is no such folder, or it is in neither layout; the message says what it
             lacks.
     """
-    folder = Path(config.trust.source or "")
+    folder = fetch_run(config.trust.source or "")
     if not folder.is_dir():
         raise UserError(f"trust.from={folder}: there is no such folder")
     if (folder / "programs").is_dir():
@@ -56,7 +57,12 @@ def _from_codet(folder: Path, config: RunConfig) -> StoredSamples:
         raise UserError(f"trust.from={folder}: has none of dataset.ids")
     digest = hashlib.sha256(repr([p.problem for p in problems]).encode()).hexdigest()
     name = problems[0].problem["dataset"]
-    facts = {"name": name, "origin": str(folder), "digest": digest, "problems": len(problems)}
+    facts = {
+        "name": name,
+        "origin": config.trust.source,
+        "digest": digest,
+        "problems": len(problems),
+    }
     return StoredSamples(problems, facts, source)
 
 
