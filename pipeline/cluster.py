@@ -126,7 +126,9 @@ def _connect(config: ClusterConfig, address: str | None) -> None:
                 job_config=job,
                 logging_level=logging.ERROR,
             )
-    except (ConnectionError, TimeoutError, ray.exceptions.AuthenticationError) as error:
+    except Exception as error:
+        if not _is_no_cluster(error):
+            raise
         where = f"no Ray cluster answers at {address}" if address else "Ray did not start here"
         reason = str(error).strip().splitlines()[0]
         raise UserError(
@@ -134,6 +136,12 @@ def _connect(config: ClusterConfig, address: str | None) -> None:
             if address
             else f"{where}: {reason}"
         ) from error
+
+
+def _is_no_cluster(error: Exception) -> bool:
+    """Tell whether Ray says that there is none; for a slow start it has no type of its own."""
+    known = (ConnectionError, TimeoutError, ray.exceptions.AuthenticationError)
+    return isinstance(error, known) or "timed out during startup" in str(error)
 
 
 def _wait_for_nodes(config: ClusterConfig) -> None:
