@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ DEFAULTS = (
     # So slow that the engine, as a real one, is what limits and not this machine's two cores.
     "serve.fake_tokens_per_s=10",
     "serve.fake_batch_limit=384",
-    "serve.max_in_flight=800",
+    "serve.max_in_flight=1536",
     "chain.length=5",
     "chain.sampling.temperature=0.8",
     "sandbox.actors=1",
@@ -244,6 +245,7 @@ def show(runs: Sequence[Measured], config: RunConfig) -> None:
         "driver's memory, MiB": [f"{run.driver_mib:,.0f}" for run in runs],
         "object store, MiB": [f"{run.store_mib:,.0f}" for run in runs],
         "CPU a chain, ms": [per_chain(run, sum(run.cpu_s.values())) for run in runs],
+        "of each more than in the smaller run, ms": further(runs),
         **{
             f"  {kind}": [per_chain(run, run.cpu_s.get(kind, 0.0)) for run in runs]
             for kind in kinds
@@ -258,6 +260,15 @@ def show(runs: Sequence[Measured], config: RunConfig) -> None:
         f"{config.serve.fake_batch_limit}, {config.serve.fake_tokens_per_s:g} tokens/s a request"
     )
     console.print(table)
+
+
+def further(runs: Sequence[Measured]) -> list[str]:
+    """Return the cost of a chain without what each run pays once: its processes' start."""
+    cells = ["-"]
+    for smaller, larger in pairwise(runs):
+        seconds = sum(larger.cpu_s.values()) - sum(smaller.cpu_s.values())
+        cells.append(f"{1e3 * seconds / (larger.chains - smaller.chains):.1f}")
+    return cells
 
 
 def share(value: float | None) -> str:

@@ -154,5 +154,7 @@ def set_context(*, stall_s: float) -> None:
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     context.raise_original_map_exception = True
+    # A thread for each block would ask the kernel every second how much memory the process has.
+    context.memory_usage_poll_interval_s = None
     # They would advise on memory that Ray does not meter here, one warning an operator.
     context.issue_detectors_config.detectors = []

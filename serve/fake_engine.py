@@ -83,9 +83,10 @@ class FakeEngine:
         if room < 1:
             message = f"{len(rendered.split())} prompt words leave no room in {self._max_len}"
             return Failure("prompt_too_long", message, rendered_prompt=rendered)
+        # Before its turn: the batch is to take the answer's time, and none of this process's.
+        answer = _answer(rendered, prompt, sampling, room)
         async with self._batch, self._fullness:
             await self._obey_hooks(prompt)
-            answer = _answer(rendered, prompt, sampling, room)
             if self._tokens_per_s > 0:
                 await asyncio.sleep(answer.completion_tokens / self._tokens_per_s)
         if self._log:

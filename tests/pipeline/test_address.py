@@ -1,6 +1,8 @@
 """Places that pyarrow.fs opens: an S3 server on loopback, and a folder by its URI."""
 
 import socket
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from object_store import BUCKET
@@ -79,6 +81,48 @@ def test_an_endpoint_that_does_not_answer_is_one_line():
         place = f"s3://bucket/runs?endpoint_override=127.0.0.1:{port}&scheme=http"
         with pytest.raises(UserError, match=r"NETWORK_CONNECTION.*check the network") as told:
             Address(place).read("a")
+
+    assert "\n" not in str(told.value)
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A store that lets nobody in, in S3's words."""
+
+    def refuse(self):
+        told = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+        self.send_response(403)
+        self.send_header("Content-Length", str(len(told)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(told)
+
+    do_GET = do_HEAD = do_PUT = do_POST = refuse
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def locked_store(monkeypatch):
+    """The options of an address at a store that refuses, on a machine without credentials."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with HTTPServer(("127.0.0.1", 0), Refusing) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"?endpoint_override=127.0.0.1:{server.server_port}&scheme=http"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "reach",
+    [lambda place: place.read("a"), lambda place: place.write("a", b"one"), Address.files],
+)
+def test_a_store_that_refuses_is_one_line_that_says_where_credentials_go(locked_store, reach):
+    with pytest.raises(UserError, match="AWS_PROFILE, or AWS_ACCESS_KEY_ID") as told:
+        reach(Address(f"s3://bucket/runs{locked_store}"))
 
     assert "\n" not in str(told.value)
 
