@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pipeline.admission import Admission, Verdict
-from pipeline.journal import JournalIndex, JournalWriter, Request, read_answers
+from pipeline.journal import JournalIndex, Request, read_answers
+from pipeline.journal_writer import JournalWriter
 from serve.messages import Completion
 
 

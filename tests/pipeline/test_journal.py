@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conf import UserError
-from pipeline import journal
-from pipeline.journal import JOURNAL, JournalIndex, JournalWriter, Request, read_journal
+from pipeline import journal, journal_writer
+from pipeline.journal import JOURNAL, JournalIndex, Request, read_journal
+from pipeline.journal_writer import JournalWriter
 from serve import Completion, Prompt, Sampling
 
 GREEDY = Sampling(max_tokens=8)
@@ -76,7 +77,7 @@ def test_each_writer_has_a_file_of_its_own(tmp_path):
 
 
 def test_a_full_segment_is_followed_by_the_next(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "SEGMENT_BYTES", 2000)
+    monkeypatch.setattr(journal_writer, "SEGMENT_BYTES", 2000)
 
     async def act():
         writer = JournalWriter(tmp_path)
@@ -140,7 +141,7 @@ def test_a_full_disk_is_told_in_one_line_and_loses_nothing_older(tmp_path, monke
         writer = JournalWriter(tmp_path)
         await writer.append(request("1", prompt="1"), ANSWER)
         with monkeypatch.context() as patch:
-            patch.setattr(journal.os, "write", fill_up)
+            patch.setattr(journal_writer.os, "write", fill_up)
             with pytest.raises(UserError, match="No space left"):
                 await writer.append(request("2", prompt="2"), ANSWER)
         await writer.append(request("3", prompt="3"), ANSWER)
