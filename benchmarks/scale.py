@@ -54,7 +54,6 @@ DEFAULTS = (
     # So slow that the engine, as a real one, is what limits and not this machine's two cores.
     "serve.fake_tokens_per_s=10",
     "serve.fake_batch_limit=384",
-    "serve.max_in_flight=1536",
     "chain.length=5",
     "chain.sampling.temperature=0.8",
     "sandbox.actors=1",

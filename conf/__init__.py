@@ -1,5 +1,6 @@
 """Typed configuration and the error types every room shares."""
 
+from conf.capacity import batch_size, most_in_flight
 from conf.errors import HoldtrueError, UserError
 from conf.machine_schema import ClusterConfig, EngineConfig, SandboxConfig, ServeConfig
 from conf.schema import (
@@ -35,4 +36,6 @@ __all__ = [
     "TrackingConfig",
     "TrustConfig",
     "UserError",
+    "batch_size",
+    "most_in_flight",
 ]

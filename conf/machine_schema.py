@@ -22,8 +22,9 @@ class ServeConfig:
     (deterministic, for tests and simulation only)."""
     replay_from: str | None = None
     """Replay: the run folder whose journal answers; also gives every key that is not said."""
-    max_in_flight: int = 64
-    """Requests in flight from one caller; about 1.2 to 2 times what all replicas batch."""
+    max_in_flight: int = 0
+    """Requests in flight from one caller, as each round is; 0: four times what all replicas batch,
+    which keeps batches full while answers and programs travel."""
     attempts: int = 4
     """Tries of one request before it becomes an engine_error."""
     backoff_s: float = 0.5
@@ -41,7 +42,7 @@ class ServeConfig:
 
     def __post_init__(self) -> None:
         _one_of("serve.backend", self.backend, BACKENDS)
-        _at_least("serve.max_in_flight", self.max_in_flight, 1)
+        _at_least("serve.max_in_flight", self.max_in_flight, 0)
         _at_least("serve.attempts", self.attempts, 1)
         _at_least("serve.fake_batch_limit", self.fake_batch_limit, 1)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from conf import RunConfig
+from conf import RunConfig, most_in_flight
 from pipeline.gpus import describe_gpus, gpu_plan
 from pipeline.plan import ChainPlan, describe_columns
 from pipeline.stages import Stage
@@ -99,5 +99,5 @@ def _work(config: RunConfig, plan: ChainPlan) -> list[str]:
         f"  requests   at most {plan.most_requests}"
         f" (stop rules: {', '.join(config.chain.stop) or 'none'})",
         f"  tokens     at most {most_tokens(config, plan)} to generate",
-        f"  in flight  at most {config.serve.max_in_flight} requests for each round",
+        f"  in flight  at most {most_in_flight(config)} requests for each round",
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from conf import ClusterConfig, RunConfig, UserError
+from conf import ClusterConfig, RunConfig, UserError, most_in_flight
 from pipeline.round import check_stages
 from pipeline.schemas import CHAIN_ROW
 from pipeline.stages import Stage, last_stages, round_stages
@@ -82,7 +82,8 @@ def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
         chains=chains,
         length=config.chain.length,
         rounds=rounds,
-        rows_per_block=config.cluster.rows_per_block or _rows_per_block(chains),
+        rows_per_block=config.cluster.rows_per_block
+        or _rows_per_block(chains, most_in_flight(config)),
         sandbox_actors=actors,
         budget=budget,
         afterwards=afterwards,
@@ -90,10 +91,12 @@ def make_plan(config: RunConfig, *, chains: int, cpus: float) -> ChainPlan:
     )
 
 
-def _rows_per_block(chains: int) -> int:
+def _rows_per_block(chains: int, in_flight: int) -> int:
     # A block is a Ray task in each round. One row a block lets chains leave at once, which matters
     # when they are few; many rows a block keep the cost per chain flat, which matters for many.
-    return min(MOST_ROWS_PER_BLOCK, max(1, chains // (2 * BLOCKS_IN_FLIGHT)))
+    # A round must be able to hold as many chains as it may ask for at once.
+    most = max(MOST_ROWS_PER_BLOCK, math.ceil(in_flight / BLOCKS_IN_FLIGHT))
+    return min(most, max(1, chains // (2 * BLOCKS_IN_FLIGHT)))
 
 
 def check_budget(budget: CpuBudget, engines: int) -> None:

@@ -5,7 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from conf import ServeConfig
+from conf import RunConfig, most_in_flight
 from serve.engine import Call, EngineUnavailable
 from serve.messages import Answer, Failure, Prompt, Sampling
 
@@ -25,15 +25,16 @@ class ClientSpec:
     request_timeout_s: float
 
     @classmethod
-    def of(cls, app: str, deployment: str, config: ServeConfig) -> "ClientSpec":
+    def of(cls, app: str, deployment: str, config: RunConfig) -> "ClientSpec":
         """Return the spec of a client that behaves as configured."""
+        serve = config.serve
         return cls(
             app=app,
             deployment=deployment,
-            max_in_flight=config.max_in_flight,
-            attempts=config.attempts,
-            backoff_s=config.backoff_s,
-            request_timeout_s=config.request_timeout_s,
+            max_in_flight=most_in_flight(config),
+            attempts=serve.attempts,
+            backoff_s=serve.backoff_s,
+            request_timeout_s=serve.request_timeout_s,
         )
 
 

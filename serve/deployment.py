@@ -83,7 +83,7 @@ def start_engine(config: RunConfig, log_dir: Path, *, joined: bool = False) -> E
         if lease:
             lease.end()
         raise
-    return EngineHandle(ClientSpec.of(app, DEPLOYMENT, config.serve), model, facts, reused, lease)
+    return EngineHandle(ClientSpec.of(app, DEPLOYMENT, config), model, facts, reused, lease)
 
 
 def stop_engine(handle: EngineHandle) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from conf import EngineConfig, RunConfig, UserError
+from conf import EngineConfig, RunConfig, UserError, batch_size
 from pipeline.compose import expand, load_config
 from pipeline.datasets import load_problems
 from pipeline.roles import describing
@@ -35,13 +35,12 @@ class Engine:
     def of(cls, config: RunConfig) -> "Engine":
         """Return the engine that answers for a configuration's model."""
         section, is_fake = config.engine, config.serve.backend == "fake"
-        batch = config.serve.fake_batch_limit if is_fake else section.max_num_seqs
         return cls(
             name=app_name(config, model_of(config)),
             config=config,
             cpus=section.replicas * section.cpus_per_replica,
             gpus=0.0 if is_fake else section.replicas * _gpus(section),
-            batch=section.replicas * batch,
+            batch=batch_size(config),
         )
 
 

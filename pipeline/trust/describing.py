@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from conf import RunConfig, UserError
+from conf import RunConfig, UserError, most_in_flight
 from pipeline.compose import load_config
 from pipeline.datasets import load_problems
 from pipeline.describe import describe_engine, describe_stages
@@ -96,5 +96,5 @@ def _work(config: RunConfig, plan: TrustPlan) -> list[str]:
         f"  problems   {plan.chains}",
         f"  requests   {plan.most_requests}: for each problem {asked}",
         f"  tokens     at most {tokens} to generate",
-        f"  in flight  at most {config.serve.max_in_flight} requests",
+        f"  in flight  at most {most_in_flight(config)} requests",
     ]

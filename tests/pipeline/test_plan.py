@@ -3,7 +3,7 @@ import pytest
 from conf import ChainConfig, ClusterConfig, EngineConfig, RunConfig, UserError
 from pipeline.compose import load_config
 from pipeline.describe import describe
-from pipeline.plan import make_plan
+from pipeline.plan import BLOCKS_IN_FLIGHT, make_plan
 
 
 def test_the_default_run_fits_on_two_cpus():
@@ -46,6 +46,12 @@ def test_a_describers_replicas_need_cpus_and_are_described():
 @pytest.mark.parametrize(("chains", "rows"), [(1, 1), (255, 1), (1000, 7), (100_000, 32)])
 def test_blocks_grow_with_the_run(chains, rows):
     assert make_plan(RunConfig(), chains=chains, cpus=2).rows_per_block == rows
+
+
+def test_a_round_holds_as_many_chains_as_large_engines_answer():
+    config = RunConfig(engine=EngineConfig(replicas=16, max_num_seqs=256))
+    plan = make_plan(config, chains=100_000, cpus=32)
+    assert plan.rows_per_block * BLOCKS_IN_FLIGHT == 4 * 16 * 256
 
 
 def test_a_given_block_size_is_kept():
