@@ -8,12 +8,14 @@ import pytest
 from runs import PROBLEMS, only_run, table, write_problems
 
 from conf import UserError
+from pipeline.journal import read_journal
 from pipeline.trust import job
 from pipeline.trust.job import run_trust
 from pipeline.trust.schemas import TRUST_RUN_TABLES
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 K = 6
+TOKENS = ("prompt_tokens", "completion_tokens")
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +26,8 @@ def sampled(ray_session, tmp_path_factory):
     return only_run(place / "runs")
 
 
-def words(place, *more):
-    data = write_problems(place / "data.jsonl", PROBLEMS)
+def words(place, *more, problems=PROBLEMS):
+    data = write_problems(place / "data.jsonl", problems)
     return [f"dataset.path={data}", f"runs_dir={place / 'runs'}", "sandbox.actors=1", *more]
 
 
@@ -123,6 +125,30 @@ def test_stored_samples_in_codets_layout_are_checked(ray_session, tmp_path):
     (answer,) = json.loads((only_run(tmp_path / "runs") / "answers.json").read_text())
     assert answer["correct"]
     assert answer["source"].endswith("return n + 1\n")
+
+
+def test_a_budget_ends_a_run_with_whole_problems_and_the_same_command_makes_the_rest(
+    sampled, tmp_path, capfd
+):
+    answered = table(sampled, "completions")
+    cost = sum(answered[name].sum() for name in TOKENS) / len(PROBLEMS)
+    many = [
+        {**problem, "problem_id": f"{problem['problem_id']}/{number}"}
+        for number in range(4)
+        for problem in PROBLEMS
+    ]
+    keys = "serve=fake", "dataset.limit=null", f"trust.k={K}", "trust.inputs=both"
+    same = words(tmp_path, *keys, problems=many)
+    budget = round(9.5 * cost)
+    assert run_trust([*same, f"budget.tokens={budget}"]) == 0
+    run = only_run(tmp_path / "runs")
+    assert "PARTIAL RESULT" in capfd.readouterr().out
+    assert 8 <= table(run, "problems").height < len(many)
+    journal = read_journal(run / "journal")
+    assert sum(journal[name].to_numpy().sum() for name in TOKENS) <= budget
+
+    assert run_trust(same) == 0
+    assert table(run, "problems")["problem_id"].n_unique() == len(many)
 
 
 def test_a_trust_run_goes_on_by_its_own_command_only(sampled):
