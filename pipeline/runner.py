@@ -136,11 +136,22 @@ def stream_chains(
             num_cpus=config.cluster.stage_cpus,
         )
     try:
-        yield from data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+        yield from blocks_of(data)
     except ExecutionTimeoutError as error:
         raise Stalled from error
     except UserError as error:
         raise plain_user_error(error) from error
+
+
+def blocks_of(data: ray.data.Dataset) -> Iterator[pa.Table]:
+    """Run a plan and yield its blocks as they come out.
+
+    ``iter_batches`` would also send an actor its statistics every few seconds, which have an entry
+    for every block so far: in a long run the driver would do little else.
+    """
+    for bundle in data.iter_internal_ref_bundles():
+        for block in bundle.blocks:
+            yield ray.get(block.ref)
 
 
 class Stalled(Exception):

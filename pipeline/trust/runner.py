@@ -16,7 +16,7 @@ from pipeline.answering import AnswerSource
 from pipeline.desk import KeeperHandle, plain_user_error
 from pipeline.plan import BLOCKS_IN_FLIGHT
 from pipeline.round import NOT_BEGUN, Round, suspend
-from pipeline.runner import Stalled, set_context
+from pipeline.runner import Stalled, blocks_of, set_context
 from pipeline.stages import Stage, StageContext
 from pipeline.trust.plan import TrustPlan
 from pipeline.trust.schemas import TRUST_ROW
@@ -115,7 +115,7 @@ def stream_problems(
             num_cpus=config.cluster.stage_cpus,
         )
     try:
-        yield from data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+        yield from blocks_of(data)
     except ExecutionTimeoutError as error:
         raise Stalled from error
     except UserError as error:
