@@ -152,8 +152,10 @@ def read_run(path: Path) -> RunTables:
     Raises:
         UserError: there is no run, a shard is missing or unreadable, or its columns are not ours.
     """
-    if not any((path / table).is_dir() for table in RUN_TABLES):
-        raise UserError(f"{path}: no run there (no {COMMIT_TABLE}/ folder); give a run folder")
+    if not (path / COMMIT_TABLE).is_dir():
+        raise UserError(
+            f"{path}: no run there (no {COMMIT_TABLE}/ folder); give the folder of a chain run"
+        )
     names = sorted(shard.name for shard in (path / COMMIT_TABLE).glob("*.parquet"))
     extra = [table for table in EXTRA_TABLES if (path / table).is_dir()]
     return RunTables(**{table: _scan(path / table, names) for table in (*RUN_TABLES, *extra)})

@@ -1,6 +1,7 @@
 """The commands around stored results, on a small run folder and a small recorded file."""
 
 import json
+import shutil
 from dataclasses import asdict
 
 import polars as pl
@@ -119,6 +120,16 @@ def test_a_recorded_file_is_judged_again_and_differences_are_listed(record, caps
     assert "3 of 6 results of 6 programs are as recorded" in shown
     assert "t/2 step 1 test 0: Time Out -> AssertionError: outputs 2" in shown
     assert "judged again: 3 chains, scoring=reference" in shown
+
+
+@pytest.mark.parametrize("command", ["broken", "compare", "rescore"])
+def test_a_run_of_the_other_job_is_refused_in_one_line(folder, command, capsys):
+    run = folder("run", ["PP"])
+    shutil.rmtree(run / "chains")  # a trust run has completions and a manifest, but no chains
+    assert main([command, str(run), *[str(run)] * (command == "compare")]) == 2
+    told = capsys.readouterr().err
+    assert "give the folder of a chain run" in told
+    assert told.count("\n") == 1
 
 
 def test_runs_are_compared_problem_by_problem(folder, capsys):
