@@ -25,7 +25,21 @@ from conf import RunConfig, UserError
 
 CONFIG_DIR = Path(conf.__file__).parent
 OF_ONE_START = ("resume", "fresh", "runs_dir", "budget")
-HOW_IT_RUNS = ("stall_minutes", "cluster", "tracking")
+HOW_IT_RUNS = (
+    "stall_minutes",
+    "cluster",
+    "tracking",
+    "engine.replicas",
+    "engine.cpus_per_replica",
+    "chain.describer.replicas",
+    "sandbox.actors",
+    "serve.max_in_flight",
+    "serve.attempts",
+    "serve.backoff_s",
+    "serve.request_timeout_s",
+    "serve.start_timeout_s",
+)
+"""Groups and keys that may change while a run goes on, as when its machine is another one."""
 MANIFESTS = ("kuberay",)
 """Files beside the options of a group that are none: a command of this name fills them in."""
 FREE_MAPS = re.compile(r"engine\.(args|env)[.=]")
@@ -142,9 +156,18 @@ def to_plain(config: RunConfig) -> dict[str, Any]:
 
 
 def from_plain(plain: dict[str, Any]) -> RunConfig:
-    """Return the configuration that ``to_plain`` wrote; keys it lacks take their defaults."""
-    merged = OmegaConf.merge(OmegaConf.structured(RunConfig), plain)
-    return cast(RunConfig, OmegaConf.to_object(merged))
+    """Return the configuration that ``to_plain`` wrote; keys it lacks take their defaults.
+
+    Raises:
+        UserError: it has a key or a value that there is no more.
+    """
+    try:
+        merged = OmegaConf.merge(OmegaConf.structured(RunConfig), plain)
+        return cast(RunConfig, OmegaConf.to_object(merged))
+    except (OmegaConfBaseException, ValueError) as error:
+        raise UserError(
+            f"the run was made by another version of Holdtrue: {_first_line(error)}"
+        ) from error
 
 
 def overlaid(
@@ -198,12 +221,20 @@ def check_resumable(
 
 def is_free(key: str) -> bool:
     """Tell whether a key may change while a run goes on: it says how, not what."""
-    return key.partition(".")[0] in (*OF_ONE_START, *HOW_IT_RUNS)
+    free = (*OF_ONE_START, *HOW_IT_RUNS)
+    return key in free or key.partition(".")[0] in free
 
 
 def same_run(recorded: dict[str, Any], asked: RunConfig) -> bool:
-    """Tell whether a recorded configuration is that of the same run."""
-    return all(map(is_free, differing_keys(recorded, to_plain(asked))))
+    """Tell whether a recorded configuration is that of the same run.
+
+    Keys that came later have their defaults; with one that is no more it is another run.
+    """
+    try:
+        known = to_plain(from_plain(recorded))
+    except UserError:
+        return False
+    return all(map(is_free, differing_keys(known, to_plain(asked))))
 
 
 def differing_keys(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:

@@ -47,10 +47,35 @@ def test_another_configuration_begins_a_new_run(config, change):
     assert next_folder(config(change))[1] is False
 
 
-@pytest.mark.parametrize("change", ["budget.tokens=9", "stall_minutes=1", "cluster.num_cpus=3"])
+@pytest.mark.parametrize(
+    "change", ["budget.tokens=9", "stall_minutes=1", "cluster.num_cpus=3", "engine.replicas=2"]
+)
 def test_how_a_run_is_run_makes_it_no_other(config, change):
     begin(config())
     assert next_folder(config(change))[1] is True
+
+
+def rewrite(path, change):
+    """Let a run's beginning look as another version wrote it."""
+    beginning = path / "config.json"
+    content = json.loads(beginning.read_text())
+    change(content["config"])
+    beginning.write_text(json.dumps(content))
+
+
+def test_a_key_that_came_later_has_its_default_in_an_older_run(config):
+    path = begin(config())
+    rewrite(path, lambda recorded: recorded["chain"].pop("audit"))
+    assert next_folder(config("chain.audit=0.5"))[1] is False
+    assert next_folder(config()) == (path, True)
+
+
+def test_an_older_run_with_a_key_that_is_no_more_is_another_run(config):
+    path = begin(config())
+    rewrite(path, lambda recorded: recorded["chain"].update(gone=1))
+    assert next_folder(config())[1] is False
+    with pytest.raises(UserError, match=r"another version of Holdtrue.*gone"):
+        resume(path)
 
 
 def test_other_weights_or_problems_begin_a_new_run(config):
