@@ -15,16 +15,14 @@ raw text:
 """
 
 import ast
-import asyncio
 import hashlib
 import os
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 from conf import ModelConfig, ServeConfig
 from serve.engine import EngineUnavailable, Facts
+from serve.fake_batch import FakeBatch
 from serve.messages import Answer, Completion, Failure, Prompt, Sampling
 
 MARKER = "FAKE:"
@@ -67,8 +65,7 @@ class FakeEngine:
     def __init__(self, model: ModelConfig, config: ServeConfig) -> None:
         self._max_len = model.max_model_len
         self._tokens_per_s = config.fake_tokens_per_s
-        self._batch = asyncio.Semaphore(config.fake_batch_limit)
-        self._fullness = Fullness(config.fake_batch_limit)
+        self._batch = FakeBatch(config.fake_batch_limit)
         self._tries: Counter[str] = Counter()
         self._log = Path(config.fake_log) if config.fake_log else None
 
@@ -83,12 +80,11 @@ class FakeEngine:
         if room < 1:
             message = f"{len(rendered.split())} prompt words leave no room in {self._max_len}"
             return Failure("prompt_too_long", message, rendered_prompt=rendered)
-        # Before its turn: the batch is to take the answer's time, and none of this process's.
         answer = _answer(rendered, prompt, sampling, room)
-        async with self._batch, self._fullness:
-            await self._obey_hooks(prompt)
-            if self._tokens_per_s > 0:
-                await asyncio.sleep(answer.completion_tokens / self._tokens_per_s)
+        seconds = self._obey_hooks(prompt)
+        if self._tokens_per_s > 0:
+            seconds += answer.completion_tokens / self._tokens_per_s
+        await self._batch.take(seconds)
         if self._log:
             with self._log.open("a") as log:
                 log.write(f"{prompt.key()} {sampling.sample} {request_id}\n")
@@ -103,50 +99,22 @@ class FakeEngine:
             "backend": "fake",
             "max_model_len": self._max_len,
             "chat_template": True,
-            "seconds_full": self._fullness.seconds(),
+            "seconds_full": self._batch.seconds_full(),
         }
 
-    async def _obey_hooks(self, prompt: Prompt) -> None:
+    def _obey_hooks(self, prompt: Prompt) -> float:
+        """Do what a prompt's markers ask for; return for how many seconds more it is to take."""
+        seconds = 0.0
         for name, value in _hooks(prompt):
             if name == "slow":
-                await asyncio.sleep(float(value))
+                seconds += float(value)
             elif name == "fail":
                 self._tries[prompt.key()] += 1
                 if self._tries[prompt.key()] <= int(value):
                     raise EngineUnavailable(f"asked to fail {value} times")
             elif name == "die" or (name == "die_once" and _first_time(Path(value))):
                 os._exit(1)
-
-
-class Fullness:
-    """Measures for how long a batch is full; entered by each request while it is in the batch.
-
-    Args:
-        limit: requests of a full batch.
-        clock: returns seconds.
-    """
-
-    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._limit = limit
-        self._clock = clock
-        self._running = 0
-        self._seconds = 0.0
-        self._since = 0.0
-
-    async def __aenter__(self) -> None:
-        self._running += 1
-        if self._running == self._limit:
-            self._since = self._clock()
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._running == self._limit:
-            self._seconds += self._clock() - self._since
-        self._running -= 1
-
-    def seconds(self) -> float:
-        """Return the seconds so far."""
-        going_on = self._clock() - self._since if self._running == self._limit else 0.0
-        return self._seconds + going_on
+        return seconds
 
 
 def render(prompt: Prompt) -> str:

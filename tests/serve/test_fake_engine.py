@@ -5,7 +5,7 @@ import pytest
 
 from conf import ModelConfig, ServeConfig
 from serve.engine import EngineUnavailable
-from serve.fake_engine import SENTENCES, FakeEngine, Fullness
+from serve.fake_engine import SENTENCES, FakeEngine
 from serve.messages import Answer, Completion, Failure, Message, Prompt, Sampling
 
 SAMPLING = Sampling(max_tokens=100)
@@ -110,18 +110,3 @@ async def test_no_more_requests_run_than_the_batch_takes() -> None:
     assert isinstance(await waiting, Completion)
     stuck[1].cancel()
     await asyncio.gather(*stuck, return_exceptions=True)
-
-
-async def test_the_time_of_a_full_batch_is_measured_and_no_other() -> None:
-    now = 0.0
-    batch = Fullness(2, clock=lambda: now)
-    async with batch:
-        now += 1
-        async with batch:
-            now += 2
-            assert batch.seconds() == 2
-        now += 4
-        async with batch:
-            now += 8
-    now += 16
-    assert batch.seconds() == 10
