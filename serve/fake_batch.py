@@ -18,6 +18,9 @@ class FakeBatch:
         limit: requests of a full batch.
         clock: returns seconds.
         sleep: waits; takes seconds.
+
+    Raises:
+        ValueError: nothing fits into the batch.
     """
 
     def __init__(
@@ -27,6 +30,8 @@ class FakeBatch:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        if limit < 1:
+            raise ValueError(f"a batch holds at least one request, not {limit}")
         self._clock = clock
         self._sleep = sleep
         self._free = limit

@@ -143,5 +143,5 @@ def test_an_engine_that_finds_no_room_says_what_it_asked_for(
 def test_a_replica_that_cannot_start_says_why(engine: EngineHandle, tmp_path: Path) -> None:
     config = fake_config()
     config.serve.fake_batch_limit = -1
-    with pytest.raises(UserError, match="did not start: Semaphore initial value must be >= 0"):
+    with pytest.raises(UserError, match="did not start: a batch holds at least one request"):
         start_engine(config, tmp_path)
