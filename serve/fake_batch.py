@@ -36,7 +36,7 @@ class FakeBatch:
         self._sleep = sleep
         self._free = limit
         self._queue: deque[tuple[float, asyncio.Future[float]]] = deque()
-        self._full_since = clock()
+        self._full_since = self._empty_until = clock()
         self._full_s = 0.0
 
     async def take(self, seconds: float) -> None:
@@ -78,9 +78,19 @@ class FakeBatch:
             came, turn = self._queue.popleft()
             if not turn.done():
                 start = max(end, came)
-                self._full_s -= start - end
+                self._note_empty(end, start)
                 turn.set_result(start)
                 return
         if not self._free:
             self._full_s += max(0.0, end - self._full_since)
         self._free += 1
+
+    def _note_empty(self, start: float, end: float) -> None:
+        """Take back that the batch was full while a slot was empty by the plan.
+
+        Several slots may be empty at the same time, which counts once.
+        """
+        start = max(start, self._full_since, self._empty_until)
+        if end > start:
+            self._full_s -= end - start
+            self._empty_until = end

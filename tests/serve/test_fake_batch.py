@@ -81,6 +81,19 @@ async def test_a_queue_keeps_the_batch_full_without_a_gap(batch, clock):
     await asyncio.gather(*tasks)
 
 
+async def test_slots_that_are_empty_at_the_same_time_are_so_once(batch, clock):
+    tasks = [start(batch, clock, [], 2) for _ in range(2)]
+    await settle()
+    clock.now = 103  # they end at 102, but nobody has woken them yet
+    tasks += [start(batch, clock, [], 2) for _ in range(2)]
+    await clock.run_until(103)
+    await clock.run_until(104)
+    assert batch.seconds_full() == 3
+    await clock.run_until(150)
+    assert batch.seconds_full() == 4
+    await asyncio.gather(*tasks)
+
+
 async def test_a_request_that_is_given_up_leaves_its_slot(batch, clock):
     ends: list[float] = []
     given_up = start(batch, clock, ends, 90)
