@@ -7,13 +7,20 @@ private memory the code comes along with the fork, at two entries, and no fault 
 
 What was read-only beside the code becomes executable with it. Nothing rests on that: a program may
 make memory of its own executable, and is confined by the kernel alone.
+
+It is a rare thing to do, which a kernel or a hypervisor may do badly. So a child tries it first and
+is thrown away: where that crashes or hangs, children are slower and nothing else is lost.
 """
 
 import ctypes
 import mmap
+import os
 import platform
+import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 _HUGE_PAGE = Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
 _MADV_HUGEPAGE = 14
@@ -21,6 +28,8 @@ _MREMAP_MAYMOVE, _MREMAP_FIXED = 1, 2
 _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 _FAILED = 2 ** (8 * ctypes.sizeof(ctypes.c_size_t)) - 1
+_TRIAL_S, _GONE_S = 5.0, 1.0
+_LOOK_S = 0.001
 
 
 class Mapping(NamedTuple):
@@ -36,7 +45,8 @@ def move_to_huge_pages() -> int:
     """Put the interpreter's code into huge pages, as far as it covers whole ones.
 
     Returns:
-        Bytes moved; 0 where the system gives no huge pages, and nothing has changed then.
+        Bytes moved; 0 where the system gives no huge pages or a child that tried did not end
+        well, and nothing has changed then.
     """
     if platform.machine() != "x86_64" or not _HUGE_PAGE.exists():
         return 0  # elsewhere copied code needs the caches flushed, which nobody could try
@@ -44,7 +54,47 @@ def move_to_huge_pages() -> int:
     inside = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value or 0
     maps = Path("/proc/self/maps").read_text()
     start, end = whole_pages(read_only_run(mappings(maps), inside), size)
-    return _move(start, end - start, size) if end > start else 0
+    if end <= start or not ends_well(lambda: _move(start, end - start, size), _TRIAL_S):
+        return 0
+    return _move(start, end - start, size)
+
+
+def ends_well(act: Callable[[], object], within_s: float) -> bool:
+    """Whether an act comes to something true in a child, and a child of that one runs and ends.
+
+    Args:
+        act: what to try; an exception is as bad as a crash.
+        within_s: wall time after which the child is killed.
+    """
+    pid = os.fork()
+    if pid == 0:
+        _try(act)
+    status = _wait(pid, within_s)
+    if status is None:
+        os.kill(pid, signal.SIGKILL)
+        _wait(pid, _GONE_S)  # and no longer: what hangs in the kernel does not go even now
+    return status == 0
+
+
+def _wait(pid: int, within_s: float) -> int | None:
+    """How a child ended; None when it has not in time."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        time.sleep(_LOOK_S)
+    return None
+
+
+def _try(act: Callable[[], object]) -> NoReturn:
+    code = 1
+    try:
+        if act():
+            pid = os.fork()
+            code = 0 if pid == 0 else os.waitpid(pid, 0)[1] != 0
+    finally:
+        os._exit(code)
 
 
 def read_only_run(mappings: list[Mapping], inside: int) -> tuple[int, int]:

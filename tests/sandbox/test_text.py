@@ -1,11 +1,13 @@
 """The interpreter's code in huge pages: which addresses, and that it is the same code."""
 
+import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from sandbox.inside.text import huge_bytes, mappings, read_only_run, whole_pages
+from sandbox.inside.text import ends_well, huge_bytes, mappings, read_only_run, whole_pages
 
 MAPS = """\
 55d000000000-55d000001000 r--p 00000000 fe:00 1   /usr/bin/python3.11
@@ -61,6 +63,24 @@ def test_only_whole_pages_are_taken(run, whole):
 )
 def test_huge_pages_are_those_of_one_mapping(start, size):
     assert huge_bytes(SMAPS, start) == size
+
+
+def test_what_a_child_does_well_may_be_done():
+    assert ends_well(lambda: 4096, 60)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: 0,
+        lambda: 1 / 0,
+        lambda: os.kill(os.getpid(), signal.SIGKILL),
+        lambda: os.kill(os.getpid(), signal.SIGSTOP),
+    ],
+    ids=["nothing done", "an exception", "a crash", "a hang"],
+)
+def test_what_a_child_does_not_do_well_may_not(act):
+    assert not ends_well(act, 0.5)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
