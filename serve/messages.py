@@ -3,7 +3,11 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
+
+_KEPT = 4096
+"""Prompts whose digests are at hand: each is asked for several times while its request lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class Prompt:
 
     def key(self) -> str:
         """Return a digest of the prompt: 32 hexadecimal digits."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:32]
+        return _digest(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,11 @@ class Failure:
 
 
 Answer: TypeAlias = Completion | Failure
+
+
+@lru_cache(_KEPT)
+def _digest(prompt: Prompt) -> str:
+    return hashlib.sha256(prompt.to_json().encode()).hexdigest()[:32]
 
 
 def _canonical(content: dict[str, Any]) -> str:
