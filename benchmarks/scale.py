@@ -52,7 +52,7 @@ PROBLEMS = 125
 DEFAULTS = (
     "serve=fake",
     # So slow that the engine, as a real one, is what limits and not this machine's two cores.
-    "serve.fake_tokens_per_s=10",
+    "serve.fake_tokens_per_s=8",
     "serve.fake_batch_limit=384",
     "chain.length=5",
     "chain.sampling.temperature=0.8",

@@ -1,4 +1,4 @@
-"""The one Ray cluster that tests share."""
+"""The one Ray cluster that tests share, and what a test run prints."""
 
 import logging
 import shutil
@@ -18,6 +18,28 @@ settings.load_profile("untimed")
 CPUS = 2
 OBJECT_STORE_BYTES = 150 * 2**20
 STARTS = 2
+SAID_CHARS = 600
+
+
+class FailuresAtOnce:
+    """Says why a test failed when it does: a run that is cut off never gets to its summary."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            said = (crash.message if crash else str(report.longrepr))[:SAID_CHARS]
+            self._terminal.write_line(f"\n{report.nodeid}, {report.when}: {said}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        config.pluginmanager.register(FailuresAtOnce(terminal))
 
 
 @pytest.fixture(scope="session")
