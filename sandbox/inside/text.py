@@ -28,7 +28,7 @@ _MREMAP_MAYMOVE, _MREMAP_FIXED = 1, 2
 _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 _FAILED = 2 ** (8 * ctypes.sizeof(ctypes.c_size_t)) - 1
-_TRIAL_S, _GONE_S = 5.0, 1.0
+_TRIAL_S, _GONE_S = 2.0, 1.0
 _LOOK_S = 0.001
 
 
