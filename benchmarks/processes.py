@@ -21,6 +21,7 @@ KINDS = {
     "zygote": "judges",
 }
 """Word of a command line to what the process is called in the table."""
+OTHER = "Ray: the rest"
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class ProcessWatch:
     def __init__(self) -> None:
         self._before: dict[int, float] = {}
         self._last: dict[int, Process] = {}
+        self._kinds: dict[int, str] = {}
         self._sums: list[tuple[float, dict[str, float]]] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="processes", daemon=True)
@@ -74,7 +76,7 @@ class ProcessWatch:
     def _sum(self) -> dict[str, float]:
         sums: dict[str, float] = defaultdict(float)
         for pid, process in self._last.items():
-            sums[_kind(pid, process.command)] += process.cpu_s - self._before.get(pid, 0.0)
+            sums[self._kinds.get(pid, OTHER)] += process.cpu_s - self._before.get(pid, 0.0)
         return dict(sums)
 
     def _watch(self) -> None:
@@ -83,7 +85,9 @@ class ProcessWatch:
 
     def _look(self) -> None:
         now = tree(os.getpid())
-        # A worker's command line says what it is only once it has been given work.
+        # A worker's command line says what it is only from when it has been given work to its end.
+        named = {pid: _kind(pid, process.command) for pid, process in now.items()}
+        self._kinds |= {pid: kind for pid, kind in named.items() if kind != OTHER}
         self._last |= now
         self._sums.append((time.time(), self._sum()))
         self.driver_mib = max(self.driver_mib, memory_mib(os.getpid(), "RssAnon"))
@@ -132,4 +136,4 @@ def _read(folder: Path) -> Process | None:
 def _kind(pid: int, command: str) -> str:
     if pid == os.getpid():
         return "driver"
-    return next((kind for word, kind in KINDS.items() if word in command), "Ray: the rest")
+    return next((kind for word, kind in KINDS.items() if word in command), OTHER)
